@@ -1,0 +1,67 @@
+"""Why is this point in this cluster, and not in another?
+
+whyclust turns a fitted clustering into the small neural network it already is, and
+propagates the evidence for a cluster back to the user's own columns.
+
+>>> import whyclust as wc
+>>> from sklearn.cluster import KMeans
+>>> from sklearn.datasets import load_wine
+>>> from sklearn.pipeline import make_pipeline
+>>> from sklearn.preprocessing import StandardScaler
+>>> X = load_wine(as_frame=True).data
+>>> model = make_pipeline(StandardScaler(), KMeans(3, n_init=10, random_state=0)).fit(X)
+>>> wc.explain(model, X).values.shape
+(178, 13)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whyclust import cluster, report
+    from whyclust._explain import explain
+    from whyclust.explanation import Explanation
+    from whyclust.files import load, save
+    from whyclust.network import Neuralized, neuralize, neuralizer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Explanation",
+    "Neuralized",
+    "cluster",
+    "explain",
+    "load",
+    "neuralize",
+    "neuralizer",
+    "report",
+    "save",
+]
+
+# Everything is imported on first use, so that `import whyclust` costs nothing.
+_EXPORTS = {
+    "Explanation": ("whyclust.explanation", "Explanation"),
+    "Neuralized": ("whyclust.network", "Neuralized"),
+    "explain": ("whyclust._explain", "explain"),
+    "load": ("whyclust.files", "load"),
+    "neuralize": ("whyclust.network", "neuralize"),
+    "neuralizer": ("whyclust.network", "neuralizer"),
+    "save": ("whyclust.files", "save"),
+    "cluster": ("whyclust.cluster", None),
+    "report": ("whyclust.report", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module_name, attribute = _EXPORTS[name]
+    except KeyError:
+        raise AttributeError(f"module 'whyclust' has no attribute {name!r}") from None
+    module = importlib.import_module(module_name)
+    return module if attribute is None else getattr(module, attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,175 @@
+"""explain(): from a fitted clustering and a table to an Explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyclust._validation import Table, is_frame, match_columns, read_table
+from whyclust.explanation import Explanation
+from whyclust.network import Neuralized, SoftMinPool, neuralize
+
+
+def explain(
+    model: Any,
+    X: Any,
+    *,
+    cluster: ArrayLike | None = None,
+    against: ArrayLike | None = None,
+    background: Any = None,
+    rule: str | None = None,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+) -> Explanation:
+    """Explain why each row of a table is in its cluster and not in another.
+
+    Parameters
+    ----------
+    model : fitted clustering, Pipeline that ends in one, or Neuralized
+        scikit-learn's KMeans, MiniBatchKMeans and BisectingKMeans, and
+        :mod:`whyclust.cluster`'s estimators; scalers, PCA, encoders and other steps before them
+        are followed back to the table's own columns.
+    X : array, sparse matrix, pandas or polars frame
+        The rows to explain, with the columns the model was fitted on.
+    cluster : cluster id, or one for each row, optional
+        Explain this cluster instead of the one each row is in: why, or why not, cluster 3?
+    against : cluster id, or one for each row, optional
+        Explain `cluster` against this one competitor instead of all.
+    background : table, optional
+        Points over which the stiffness β = 1/E[f_c] is taken (Eq. 3). By default what the
+        model kept from its fit, or else X.
+    rule : {None, "min_take_most", "expected"}
+        How relevance passes the minimum over competitors. ``"min_take_most"`` is the paper's
+        rule, for points in the cluster; ``"expected"`` is defined everywhere. ``None`` takes
+        the first where it is defined and the second elsewhere.
+    groups : mapping of names to columns, optional
+        Sum relevance over groups of columns (names or positions); other columns stay as
+        they are.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]]
+    >>> ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    >>> ex.values.round(6) + 0.0
+    array([[16.,  0.],
+           [16.,  0.],
+           [16.,  0.],
+           [16.,  0.]])
+    """
+    _refuse_labels(model)
+    table = read_table(X)
+    net = neuralize(model, background)
+    if background is None and not isinstance(model, Neuralized) and not _keeps_beta(model):
+        net = net if isinstance(net.pool, SoftMinPool) else net.with_beta(table)
+    table = match_columns(table, net.feature_names if net.named else None, net.features.n_columns)
+    names = list(net.feature_names) if net.named or table.names is None else table.names
+    grouping, grouped_names = (None, names) if groups is None else _grouping(groups, names)
+    found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
+    data = table.data if grouping is None else _grouped_data(table, grouping, len(grouped_names))
+    return Explanation(
+        values=found.values,
+        base_values=found.base_values,
+        explained=found.explained,
+        evidence=found.evidence,
+        clusters=found.clusters,
+        assigned=found.assigned,
+        competitors=found.competitors,
+        feature_names=grouped_names,
+        data=data,
+        index=np.arange(table.shape[0]) if table.index is None else table.index,
+        beta=net.beta,
+        rule=found.rule,
+        details={
+            "model": net.model,
+            "head": net.head.name,
+            "pool": net.pool.name,
+            "n_clusters": int(net.head.n_clusters),
+            "question": _question(cluster, against),
+        },
+    )
+
+
+def _question(cluster: ArrayLike | None, against: ArrayLike | None) -> str:
+    def named(value: ArrayLike) -> str:
+        return str(value) if np.ndim(value) == 0 else "the one given for each row"
+
+    if cluster is None:
+        return "the assigned cluster against all others"
+    other = "all others" if against is None else f"cluster {named(against)}"
+    return f"cluster {named(cluster)} against {other}"
+
+
+def _keeps_beta(model: Any) -> bool:
+    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    return hasattr(last, "beta_")
+
+
+def _refuse_labels(model: Any) -> None:
+    if isinstance(model, (list, tuple, np.ndarray)) or type(model).__name__ in ("Series", "Index"):
+        raise TypeError(
+            "The model is a list of labels, expected a fitted clustering: to explain labels, fit the "
+            "network of them, KernelKMeans(k, algorithm='standard', init=labels, max_iter=0).fit(X)."
+        )
+
+
+def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[NDArray, list[str]]:
+    """For each column the output column it is summed into; groups first, then single columns."""
+    target = np.full(len(names), -1, dtype=np.intp)
+    for number, (group, columns) in enumerate(groups.items()):
+        if isinstance(columns, str) or len(columns) == 0:
+            raise ValueError(
+                f"groups[{group!r}] is {columns!r}, expected a list of column names or positions."
+            )
+        for column in columns:
+            if isinstance(column, str):
+                if column not in names:
+                    raise ValueError(f"groups[{group!r}] names the column {column!r}, which X does not have.")
+                position = names.index(column)
+            else:
+                position = int(column)
+                if not 0 <= position < len(names):
+                    raise ValueError(
+                        f"groups[{group!r}] names position {position}, but X has {len(names)} columns."
+                    )
+            if target[position] not in (-1, number):
+                raise ValueError(
+                    f"The column {names[position]!r} is in two groups, so sums would count it twice: "
+                    "make the groups disjoint, or sum ex.to_pandas()[columns] yourself."
+                )
+            target[position] = number
+    alone = np.flatnonzero(target < 0)
+    target[alone] = len(groups) + np.arange(len(alone))
+    return target, [*map(str, groups), *(names[column] for column in alone)]
+
+
+def _grouped_data(table: Table, grouping: NDArray, width: int) -> Any:
+    """The users' values where a column stands alone, the mean of its columns for a group."""
+    import pandas as pd
+
+    data = table.data
+    if not is_frame(data):
+        if hasattr(data, "toarray"):  # sparse: sums of few columns stay small
+            counts = np.bincount(grouping, minlength=width)
+            columns = [
+                np.asarray(data[:, grouping == column].sum(axis=1)).ravel() / counts[column]
+                for column in range(width)
+            ]
+            return np.stack(columns, axis=1)
+        data = pd.DataFrame(data)
+    columns = []
+    for column in range(width):
+        part = data.iloc[:, np.flatnonzero(grouping == column)]
+        if part.shape[1] == 1:
+            columns.append(part.iloc[:, 0].to_numpy())
+        else:
+            columns.append(part.select_dtypes("number").mean(axis=1).to_numpy())
+    frame = pd.DataFrame(dict(enumerate(columns)))
+    return frame.to_numpy() if not is_frame(table.data) else frame

@@ -1,0 +1,10 @@
+"""Clusterings that are networks by construction.
+
+Both estimators follow scikit-learn's conventions and keep what an explanation needs:
+prototypes or support vectors, their scale, and the contrast ``beta_`` of the pool.
+"""
+
+from whyclust.cluster.kernel_k_means import KernelKMeans
+from whyclust.cluster.soft_k_means import SoftKMeans
+
+__all__ = ["KernelKMeans", "SoftKMeans"]

@@ -1,0 +1,176 @@
+"""Explanation: relevance of every column for every row, and what people do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust._validation import is_frame
+from whyclust.network.values import FactoredValues, top_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from whyclust.summary import Summary
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why each row is in a cluster.
+
+    ``values.sum(axis=1) + base_values == explained``, to rounding. A positive value speaks for
+    the cluster, a negative one against it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns), or FactoredValues for sparse tables
+        Relevance.
+    base_values : ndarray of shape (n_rows,)
+        The part of the evidence that belongs to no column.
+    explained : ndarray of shape (n_rows,)
+        Σ_k α_k h_k, the evidence that is explained.
+    evidence : ndarray of shape (n_rows,)
+        f_c: positive where the row is in the cluster, 0 on the boundary.
+    clusters, assigned, competitors : ndarray of shape (n_rows,)
+        The cluster explained, the cluster the row is in, and the strongest competitor.
+    feature_names : list of str
+    data : array, sparse matrix or frame
+        The user's own values.
+    index : ndarray
+        Row labels.
+    beta : float
+        Stiffness of the network (Eq. 3).
+    rule : str
+        How relevance passed the minimum over competitors.
+    details : dict
+        How it was computed.
+    """
+
+    values: Any
+    base_values: NDArray
+    explained: NDArray
+    evidence: NDArray
+    clusters: NDArray
+    assigned: NDArray
+    competitors: NDArray
+    feature_names: list[str]
+    data: Any
+    index: NDArray
+    beta: float
+    rule: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, rows: Any) -> Explanation:
+        """Return an explanation of some rows: a position, a slice, a mask or a list of positions."""
+        if isinstance(rows, tuple):
+            raise TypeError("An explanation is sliced by rows only: use ex.values[rows, columns].")
+        try:
+            chosen = np.atleast_1d(np.arange(len(self))[rows])
+        except IndexError:
+            raise IndexError(f"rows={rows!r} do not fit an explanation of {len(self)} rows.") from None
+        per_row = ("base_values", "explained", "evidence", "clusters", "assigned", "competitors")
+        return replace(
+            self,
+            values=self.values[chosen],
+            data=self.data.iloc[chosen] if is_frame(self.data) else self.data[chosen],
+            index=self.index[chosen],
+            **{name: getattr(self, name)[chosen] for name in per_row},
+        )
+
+    def __repr__(self) -> str:
+        names = np.unique(self.clusters).tolist()
+        listed = ", ".join(map(str, names[:6])) + (", …" if len(names) > 6 else "")
+        return (
+            f"<Explanation of {len(self)} rows × {self.shape[1]} features, "
+            f"clusters {listed}, rule {self.rule}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether relevance is kept as factors, as it is for sparse tables."""
+        return isinstance(self.values, FactoredValues)
+
+    def top(self, count: int = 10) -> tuple[NDArray, NDArray]:
+        """Return columns and values of each row's strongest features, by absolute value."""
+        if self.is_factored:
+            return self.values.top(count)
+        return top_columns(self.values, count)
+
+    def column(self, name: str) -> NDArray:
+        """Return the user's values of one column."""
+        position = self.feature_names.index(name)
+        if is_frame(self.data):
+            return self.data.iloc[:, position].to_numpy()
+        column = self.data[:, [position]]
+        return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
+
+    def summary(self, *, members: int = 3) -> Summary:
+        """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
+        from whyclust.summary import summarise
+
+        return summarise(self, members)
+
+    def describe(self, *, top: int = 3) -> str:
+        """Return plain sentences: about the one row, or about each cluster.
+
+        Parameters
+        ----------
+        top : int
+            How many features to name.
+        """
+        from whyclust.sentences import describe_clusters, describe_row
+
+        return describe_row(self, top) if len(self) == 1 else describe_clusters(self, top)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return relevance as a frame, one column per feature, the rows' labels as index."""
+        import pandas as pd
+
+        return pd.DataFrame(np.asarray(self.values), index=self.index, columns=self.feature_names)
+
+    def to_shap(self) -> Any:
+        """Return a ``shap.Explanation``, for shap's plots."""
+        try:
+            import shap
+        except ImportError:
+            raise ImportError(
+                "to_shap() needs shap, which is not installed: pip install 'whyclust[shap]'."
+            ) from None
+        data = self.data.to_numpy() if is_frame(self.data) else self.data
+        return shap.Explanation(
+            values=np.asarray(self.values),
+            base_values=self.base_values,
+            data=data.toarray() if hasattr(data, "toarray") else data,
+            feature_names=self.feature_names,
+        )
+
+    def to_html(self, path: str | Path, *, title: str | None = None) -> Path:
+        """Write a report that opens in any browser, and return its path."""
+        from whyclust.report import to_html
+
+        return to_html(self, path, title=title)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a .parquet or .npz file, which :func:`whyclust.load` reads; no pickle."""
+        from whyclust.files import save
+
+        return save(self, path)

@@ -1,0 +1,294 @@
+"""The main job of the command line: a table in, its clusters explained."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.pipeline import Pipeline
+
+from whyclust import explain, neuralize
+from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.cluster.elbow import inertia_curve
+from whyclust.report import versions
+from whyclust.tables import Table, plan_table, preparation, unknown_column
+
+if TYPE_CHECKING:
+    from whyclust.cluster.elbow import Elbow
+    from whyclust.explanation import Explanation
+    from whyclust.network.network import Neuralized
+
+METHODS = ("kmeans", "kernel", "soft")
+MAX_LABELS = 100
+# The network of given labels keeps rows as support vectors; more than this many only cost time.
+MAX_SUPPORT_ROWS = 5_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything the job has found, nothing of it written yet.
+
+    Attributes
+    ----------
+    explanation : Explanation
+    network : Neuralized
+        The network of the clustering, from the columns of the table to the evidence.
+    clusters : pandas.DataFrame
+        One line per row: id, cluster, evidence, competitor (and the given label).
+    elbow : Elbow or None
+        The curve from which k was chosen, if it was.
+    notes : list of str
+    computed : dict
+        How it was computed: options, versions, sizes.
+    """
+
+    explanation: Explanation
+    network: Neuralized
+    clusters: pd.DataFrame
+    elbow: Elbow | None
+    notes: list[str]
+    computed: dict[str, Any]
+
+
+def explain_table(
+    table: Table,
+    *,
+    k: int | None = None,
+    method: str = "kmeans",
+    columns: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+    labels: str | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda message: None,
+) -> Result:
+    """Prepare, cluster and explain a table.
+
+    Parameters
+    ----------
+    table : Table
+        What `whyclust.tables.read_table` returned.
+    k : int, optional
+        Number of clusters; chosen at the elbow of the k-means inertia when not given.
+    method : {"kmeans", "kernel", "soft"}
+        k-means, kernel k-means or soft k-means.
+    columns, drop : sequence of str
+        Columns to use (all by default) and to leave out.
+    id_column : str, optional
+        The column that names the rows; it is no feature.
+    labels : str, optional
+        The column that holds the clusters; it is no feature, and no clustering is run.
+    seed : int
+        Seed of everything random.
+    progress : callable
+        Called with a short text at every step.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from whyclust.tables import Table
+    >>> result = explain_table(Table(load_iris(as_frame=True).data), k=3)
+    >>> result.clusters.columns.tolist()
+    ['row', 'cluster', 'evidence', 'competitor']
+    """
+    if method not in METHODS:
+        raise ValueError(f"there is no method '{method}': use one of {', '.join(METHODS)}.")
+    frame, aside = table.frame, list(table.aside)
+    for name in (id_column, labels):
+        if name is not None and name not in frame.columns:
+            raise ValueError(unknown_column(name, frame.columns))
+    columns, drop = _names(columns, frame), _names(drop, frame)
+    overlap = [name for name in (id_column, labels) if name is not None and name in columns]
+    if overlap:
+        raise ValueError(
+            f"column '{overlap[0]}' is asked for as a feature and as the id or the labels: "
+            "take it out of one of them."
+        )
+    notes = list(table.notes)
+    if labels is not None:
+        unlabelled = frame[labels].isna()
+        if unlabelled.any():
+            frame = frame[~unlabelled]
+            notes.append(f"{int(unlabelled.sum())} rows without a label were left out.")
+    if len(frame) < 2:
+        raise ValueError(f"found {len(frame)} row(s) to cluster, expected at least two.")
+    aside += [name for name in (id_column, labels) if name is not None]
+    plan = plan_table(frame, columns=columns or None, drop=drop, aside=aside)
+    notes += plan.notes
+    ids, id_name = _ids(frame, id_column, notes)
+    features = plan.features.set_axis(ids, axis=0)
+    agreement = elbow = given = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        progress("Preparing the columns")
+        prepared = preparation(plan).fit(features)
+        if labels is not None:
+            given = _label_names(frame[labels])
+            k = _count_labels(given, labels)
+            progress("Building the network of the given labels")
+            network = _network_of_labels(prepared, features, given, seed, notes)
+            agreement = float((network.predict(features) == given).mean())
+            notes.append(_agreement_note(agreement, len(given)))
+        else:
+            matrix = np.asarray(prepared.transform(features), dtype=float)
+            if k is None:
+                elbow = inertia_curve(
+                    matrix,
+                    random_state=seed,
+                    progress=lambda tried: progress(f"Choosing k: trying {tried}"),
+                )
+                k = elbow.k
+            _check_k(k, matrix)
+            progress(f"Clustering {len(features)} rows into {k} clusters")
+            model = _model(method, k, seed).fit(matrix)
+            pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
+            network = neuralize(pipeline, features)
+        progress("Explaining every row")
+        explanation = explain(network, features)
+    notes += list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
+    clusters = pd.DataFrame(
+        {
+            id_name: ids,
+            "cluster": explanation.clusters,
+            "evidence": explanation.evidence,
+            "competitor": explanation.competitors,
+        }
+    )
+    if given is not None:
+        clusters.insert(2, "given", given)
+    computed = {
+        "method": "given labels" if labels is not None else method,
+        "k": int(k),
+        "k_chosen_by": "labels" if labels is not None else "elbow" if elbow else "user",
+        "seed": seed,
+        "n_rows": len(features),
+        "columns": {"numeric": plan.numeric, "categorical": plan.categorical},
+        "dropped": plan.dropped,
+        "missing": plan.missing,
+        "id_column": id_column,
+        "labels": labels,
+        "agreement": agreement,
+        "beta": float(explanation.beta),
+        "rule": explanation.rule,
+        "notes": notes,
+        "elbow": elbow.to_json() if elbow else None,
+        "versions": versions(),
+    }
+    return Result(explanation, network, clusters, elbow, notes, computed)
+
+
+def _names(entries: Iterable[str], frame: pd.DataFrame) -> list[str]:
+    """Cut 'a,b' at its commas, unless a column has just that name."""
+    names: list[str] = []
+    for entry in entries:
+        parts = [entry] if entry in frame.columns else [part.strip() for part in entry.split(",")]
+        names += [part for part in parts if part]
+    return names
+
+
+def _ids(frame: pd.DataFrame, id_column: str | None, notes: list[str]) -> tuple[list[Any], str]:
+    """Name the rows: by a column, else by their number in the file, counted from 1."""
+    numbers = [int(position) + 1 for position in range(len(frame))]
+    if id_column is None:
+        if not isinstance(frame.index, pd.RangeIndex):
+            # Rows were left out; the others keep the numbers they have in the file.
+            numbers = [int(label) + 1 for label in frame.index]
+        return numbers, "row"
+    column = frame[id_column]
+    ids = [
+        f"row {number}" if missing else value
+        for value, missing, number in zip(column, column.isna(), numbers, strict=True)
+    ]
+    n_repeated = len(ids) - len(set(ids))
+    if n_repeated:
+        notes.append(f"Column '{id_column}' does not tell all rows apart: {n_repeated} ids repeat.")
+    # The results have columns of their own, which no id may displace.
+    return ids, "id" if id_column in {"cluster", "given", "evidence", "competitor"} else id_column
+
+
+def _check_k(k: int, matrix: np.ndarray) -> None:
+    if k < 2:
+        raise ValueError(f"found k = {k}, expected at least 2: one cluster leaves nothing to explain.")
+    # The first rows nearly always settle it; only else are all rows compared.
+    head = matrix[: 10 * k + 1000]
+    n_distinct = len(np.unique(head, axis=0))
+    if n_distinct <= k and len(head) < len(matrix):
+        n_distinct = len(np.unique(matrix, axis=0))
+    if n_distinct <= k:
+        raise ValueError(
+            f"found k = {k} but only {n_distinct} distinct rows: use a k below {n_distinct}, or more columns."
+        )
+
+
+def _model(method: str, k: int, seed: int) -> Any:
+    if method == "kmeans":
+        return KMeans(n_clusters=k, n_init=10, random_state=seed)
+    if method == "soft":
+        return SoftKMeans(n_clusters=k, random_state=seed)
+    return KernelKMeans(n_clusters=k, random_state=seed)
+
+
+def _label_names(column: pd.Series) -> np.ndarray:
+    """Labels as text; whole numbers that gaps had turned into 1.0, 2.0 are 1, 2 again."""
+    if column.dtype.kind == "f" and (column == np.floor(column)).all():
+        column = column.astype("int64")
+    return np.asarray([str(label) for label in column])
+
+
+def _count_labels(given: np.ndarray, name: str) -> int:
+    n_labels = len(np.unique(given))
+    if n_labels < 2:
+        raise ValueError(
+            f"column '{name}' holds one label only, expected at least two clusters: choose another column."
+        )
+    if n_labels > MAX_LABELS or n_labels == len(given):
+        raise ValueError(
+            f"column '{name}' holds {n_labels} different values in {len(given)} rows, expected "
+            f"clusters (at most {MAX_LABELS} labels, fewer than rows): choose another column."
+        )
+    return n_labels
+
+
+def _network_of_labels(
+    prepared: Any, features: pd.DataFrame, given: np.ndarray, seed: int, notes: list[str]
+) -> Neuralized:
+    """Build the network of kernel k-means whose clusters are the given ones."""
+    names, codes = np.unique(given, return_inverse=True)
+    rows = np.arange(len(given))
+    if len(rows) > MAX_SUPPORT_ROWS:
+        # Every label keeps at least one row, the others their share.
+        generator = np.random.default_rng(seed)
+        order = generator.permutation(len(rows))
+        first = order[np.unique(codes[order], return_index=True)[1]]
+        rest = np.setdiff1d(order, first, assume_unique=True)
+        rest = generator.permutation(rest)[: MAX_SUPPORT_ROWS - len(first)]
+        rows = np.sort(np.concatenate([first, rest]))
+        notes.append(
+            f"The network of the given labels stands on a random sample of {len(rows)} rows; "
+            "all rows are explained."
+        )
+    matrix = np.asarray(prepared.transform(features.iloc[rows]), dtype=float)
+    model = KernelKMeans(
+        n_clusters=len(names), algorithm="standard", init=codes[rows], max_iter=0, random_state=seed
+    ).fit(matrix)
+    pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
+    network = neuralize(pipeline, features)
+    return replace(network, clusters=names)
+
+
+def _agreement_note(agreement: float, n_rows: int) -> str:
+    agreeing = round(agreement * n_rows)
+    return (
+        f"The clusters are the given labels, made into a kernel network that agrees with them on "
+        f"{agreeing} of {n_rows} rows ({agreement:.1%}); where it does not, the explanation is for "
+        "the cluster of the network."
+    )

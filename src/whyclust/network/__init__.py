@@ -1,0 +1,28 @@
+"""Neuralising: every clustering is a network of features, head and pool."""
+
+from whyclust.network.features import AffineMap, Features
+from whyclust.network.heads import LinearHead, PrototypeHead, TreeHead
+from whyclust.network.models import neuralize, neuralizer
+from whyclust.network.network import Neuralized, Relevance
+from whyclust.network.pools import RULES, MinPool, SoftMinPool
+from whyclust.network.steps import Encoding, RowNorm, step_describer
+from whyclust.network.values import FactoredValues
+
+__all__ = [
+    "RULES",
+    "AffineMap",
+    "Encoding",
+    "FactoredValues",
+    "Features",
+    "LinearHead",
+    "MinPool",
+    "Neuralized",
+    "PrototypeHead",
+    "Relevance",
+    "RowNorm",
+    "SoftMinPool",
+    "TreeHead",
+    "neuralize",
+    "neuralizer",
+    "step_describer",
+]

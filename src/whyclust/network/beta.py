@@ -1,0 +1,54 @@
+"""β, the stiffness of the min-take-most rule: it belongs to the network, not to a call."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from whyclust.network.network import Neuralized
+
+
+def stiffness(evidence: NDArray) -> float:
+    """β = 1/E[f_c] (Eq. 3), positive and finite whatever the evidence.
+
+    >>> stiffness(np.array([1.0, 3.0]))
+    0.5
+    """
+    mean = float(np.mean(evidence))
+    if not mean > 0:
+        positive = evidence[evidence > 0]
+        mean = float(positive.mean()) if len(positive) else 1.0
+        warnings.warn(
+            "The mean evidence of the background is not positive, so β was taken from "
+            + ("the points inside their clusters." if len(positive) else "1: all points are on boundaries."),
+            UserWarning,
+            stacklevel=3,
+        )
+    tiny = np.finfo(float).tiny
+    return float(1.0 / min(max(mean, tiny * 4), np.finfo(float).max / 4))
+
+
+def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
+    """1/β ≈ Σ_c π_c E[f_c at the prototypes of c]: no data are at hand."""
+    typical = net.head.typical_points(net.features.folded)
+    if typical is None:
+        warnings.warn(
+            "No background is known for this network, so β = 1 was taken: pass background=X.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return 1.0
+    points, members = typical
+    folded = net.folded(np.dtype(np.float64))
+    response = folded.respond(points - folded.nodes.center)
+    evidence = net.pool.evidence(folded.evidence(response, members))
+    counts = np.bincount(members, minlength=len(net.clusters)).astype(float)
+    shares = np.full(len(net.clusters), 1.0 / len(net.clusters))
+    if labels is not None and len(labels):
+        shares = np.bincount(labels, minlength=len(net.clusters)) / len(labels)
+    weights = (shares / counts)[members]
+    return stiffness(np.array([float(evidence @ weights)]))

@@ -1,0 +1,149 @@
+"""Every cluster against every other one: k-means, soft and kernel k-means, linear logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust.network.nodes import Nodes, Scores, first_equal, subtract_cross
+from whyclust.network.pools import absent
+
+
+@dataclass(frozen=True)
+class Competition:
+    """Every cluster against every other one.
+
+    `starts` is the first node of each cluster, or None for one node a cluster.
+    """
+
+    nodes: Nodes
+    starts: NDArray | None
+    gamma: float
+    background: NDArray | None
+    metric: Any
+
+    @property
+    def width(self) -> int:
+        """Numbers kept per point beside its features."""
+        return 4 * len(self.nodes.slopes)
+
+    @property
+    def separable(self) -> bool:
+        """One node a cluster: the weights of the competitors tell everything."""
+        return self.starts is None
+
+    @cached_property
+    def members(self) -> NDArray:
+        """The cluster of each node."""
+        starts = np.arange(len(self.nodes.slopes)) if self.starts is None else self.starts
+        return np.repeat(np.arange(len(starts)), np.diff([*starts, len(self.nodes.slopes)]))
+
+    def respond(self, points: Any) -> Scores:
+        """Node scores, and within each cluster −LME of the distances (Eq. 7)."""
+        scores = self.nodes.scores(points)
+        if self.starts is None:
+            return Scores(scores, scores)
+        gamma = scores.dtype.type(self.gamma)
+        largest = np.maximum.reduceat(scores, self.starts, axis=0)
+        constant = None
+        if self.background is not None:
+            # The squared length that all node scores leave out, here it does not cancel.
+            image = self.metric @ points.T
+            length = np.einsum("ij,ij->j", image, image)
+            with np.errstate(divide="ignore"):
+                level = (np.log(self.background) / self.gamma).astype(scores.dtype)
+            constant = length + level[:, None]
+            largest = np.maximum(largest, constant)
+        # Clusters far from a point underflow to zero share: that is what the softmax says.
+        with np.errstate(under="ignore"):
+            share = np.exp(gamma * (scores - largest[self.members]))
+            total = np.add.reduceat(share, self.starts, axis=0)
+            if constant is not None:
+                total += np.exp(gamma * (constant - largest))
+        return Scores(scores, largest + np.log(total) / gamma)
+
+    def logits(self, response: Scores) -> NDArray:
+        """One row per cluster."""
+        return response.clusters
+
+    def assign(self, response: Scores) -> NDArray:
+        """The cluster of largest logit."""
+        return first_equal(response.clusters, response.clusters.max(axis=0))
+
+    def evidence(self, response: Scores, clusters: NDArray) -> NDArray:
+        """h_k = logit_c − logit_k."""
+        columns = np.arange(len(clusters))
+        h = response.clusters[clusters, columns] - response.clusters
+        h[clusters, columns] = absent(h.dtype)
+        return h
+
+    def competitor_of(self, clusters: NDArray, others: NDArray) -> NDArray:
+        """Competitors are the clusters themselves."""
+        return others
+
+    def cluster_of(self, response: Scores, competitors: NDArray) -> NDArray:
+        """Competitors are the clusters themselves."""
+        return competitors
+
+    @staticmethod
+    def _signed(clusters: NDArray, weights: NDArray) -> NDArray:
+        """Node weights: what the competitors lose, the cluster gains."""
+        signed = -weights
+        signed[clusters, np.arange(len(clusters))] = weights.sum(axis=0)
+        return signed
+
+    def base(self, clusters: NDArray, weights: NDArray) -> NDArray:
+        """Σ_k α_k h_k(m_k), for one node a cluster."""
+        if self.nodes.baseless:
+            return np.zeros(len(clusters), dtype=self.nodes.dtype)
+        base = self._signed(clusters, weights).T @ self.nodes.bases
+        if not self.nodes.symmetric:
+            base += (self.nodes.cross[clusters] * weights.T).sum(axis=1)
+        return base
+
+    def spread(
+        self,
+        points: NDArray,
+        response: Any,
+        clusters: NDArray,
+        weights: NDArray,
+        out: NDArray,
+        scratch: NDArray,
+    ) -> NDArray:
+        """Closed forms 1 to 3; with several prototypes Eqs. (2), (4) and (10) at once."""
+        columns = np.arange(len(clusters))
+        nodes = self.nodes
+        if self.starts is None:
+            nodes.distribute(points, self._signed(clusters, weights), out, scratch)
+            if not nodes.symmetric:
+                cross = nodes.slopes[clusters] * (weights.T @ nodes.positions)
+                cross -= nodes.positions[clusters] * (weights.T @ nodes.slopes)
+                subtract_cross(cross, out)
+            return self.base(clusters, weights)
+        # h_ijk = d_j − d_i, so softmax_i does not depend on j, nor softmax_j on i: each node's
+        # share of its cluster is all there is to know.
+        with np.errstate(under="ignore"):
+            share = np.exp(
+                response.nodes.dtype.type(self.gamma) * (response.nodes - response.clusters[self.members])
+            )
+        mass = np.add.reduceat(share, self.starts, axis=0)  # 1 without a background
+        own_mass = mass[clusters, columns]
+        # Eq. (10) sends h_ijk itself down, so pairs enter with the product of their shares;
+        # pairs with the background have no direction and stay in the base.
+        own = share * (self.members[:, None] == clusters)
+        others = share * weights[self.members]
+        signed = own * (weights * mass).sum(axis=0) - others * own_mass
+        nodes.distribute(points, signed, out, scratch)
+        linear = response.nodes - nodes.bases[:, None]
+        base = weights.sum(axis=0) * response.clusters[clusters, columns]
+        base -= (weights * response.clusters).sum(axis=0)
+        base -= (signed * linear).sum(axis=0)
+        if not nodes.symmetric:
+            cross = (own.T @ nodes.slopes) * (others.T @ nodes.positions)
+            cross -= (own.T @ nodes.positions) * (others.T @ nodes.slopes)
+            base += subtract_cross(cross, out)
+        return base

@@ -1,0 +1,209 @@
+"""Features: how the user's table becomes the space in which a head compares clusters.
+
+The table is first *encoded* (missing values filled, categories one-hot; each encoded column
+comes from one of the user's columns), then mapped by affine steps, with at most one per-row
+normalisation between them. Affine steps are never applied to points: they are folded into
+the head (closed form 3 of the design), so relevance is never divided by a feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from whyclust._validation import is_sparse
+
+Matrix = Any  # a dense or a CSR array
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """a = matrix · (x − origin) + offset.
+
+    Parameters
+    ----------
+    matrix : array or sparse array of shape (n_outputs, n_inputs)
+        Sparse exactly when every output reads at most one input (a scaler, a selector).
+    origin : ndarray of shape (n_inputs,)
+        Subtracted first, so that data far from zero keep their digits.
+    offset : ndarray of shape (n_outputs,)
+    mean : ndarray of shape (n_inputs,) or None
+        The data mean, where a step has stored one.
+    """
+
+    matrix: Matrix
+    origin: NDArray
+    offset: NDArray
+    mean: NDArray | None = None
+
+    @classmethod
+    def identity(cls, size: int) -> AffineMap:
+        """The map that does nothing."""
+        matrix = sp.csr_array(sp.eye_array(size, format="csr"))
+        return cls(matrix, np.zeros(size), np.zeros(size))
+
+    @property
+    def columnwise(self) -> bool:
+        """Whether every output reads at most one input."""
+        return is_sparse(self.matrix)
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether the map does nothing."""
+        rows, columns = self.matrix.shape
+        if not self.columnwise or rows != columns or self.origin.any() or self.offset.any():
+            return False
+        return (self.matrix != sp.eye_array(rows, format="csr")).nnz == 0
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of columns it reads."""
+        return self.matrix.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns it writes."""
+        return self.matrix.shape[0]
+
+    def __call__(self, x: NDArray) -> NDArray:
+        """Map rows of x."""
+        return (self.matrix @ (x - self.origin).T).T + self.offset
+
+    def transform(self, x: Any) -> NDArray:
+        """Map rows of x, which may hold NaN: column-wise maps keep it in its column."""
+        return self(np.asarray(x, dtype=np.float64))
+
+    def then(self, other: AffineMap) -> AffineMap:
+        """Return this map followed by another."""
+        matrix = other.matrix @ self.matrix
+        if is_sparse(matrix):
+            matrix = sp.csr_array(matrix)
+        mean = self.mean
+        if mean is None and other.mean is not None:
+            mean = self.preimage(other.mean[None])[0]
+        return AffineMap(matrix, self.origin, other(self.offset[None])[0], mean)
+
+    @cached_property
+    def _inverse(self) -> Matrix:
+        """The pseudo-inverse; columns of a column-wise map are orthogonal, so theirs is cheap."""
+        if not self.columnwise:
+            return np.linalg.pinv(self.matrix)
+        squares = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
+        inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
+        return sp.csr_array(sp.diags_array(inverse) @ self.matrix.T)
+
+    def preimage(self, points: NDArray) -> NDArray:
+        """Inputs nearest the data mean (or the origin) whose images are nearest the points."""
+        around = self.origin if self.mean is None else self.mean
+        return around + (self._inverse @ (points - self(around[None])).T).T
+
+    def pull(self, vectors: NDArray) -> NDArray:
+        """Rows of vectors · matrix: directions of the output, seen from the input."""
+        return np.asarray(vectors @ self.matrix)
+
+
+@dataclass(frozen=True)
+class Features:
+    """From the user's table to the space of the head.
+
+    Parameters
+    ----------
+    inner : AffineMap
+        From the encoded columns to what is normalised (or, without a norm, to the head).
+    encoder : sequence of transformers
+        Fitted objects with ``transform``; applied in order to the user's table.
+    sources : ndarray of int
+        For each encoded column, the user's column it came from.
+    n_columns : int
+        How many columns the user's table has.
+    norm : {None, "l1", "l2", "max"}
+        Per-row normalisation after `inner`.
+    outer : AffineMap or None
+        From the normalised rows to the head.
+    """
+
+    inner: AffineMap
+    encoder: Sequence[Any] = ()
+    sources: NDArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_columns: int = 0
+    norm: str | None = None
+    outer: AffineMap | None = None
+
+    def __post_init__(self) -> None:
+        if not self.n_columns:
+            object.__setattr__(self, "n_columns", self.inner.n_inputs)
+            object.__setattr__(self, "sources", np.arange(self.inner.n_inputs))
+
+    @classmethod
+    def identity(cls, size: int) -> Features:
+        """Points are compared as they are."""
+        return cls(AffineMap.identity(size))
+
+    @cached_property
+    def shift(self) -> NDArray:
+        """The encoded point that `inner` maps to zero; a row is scaled around it."""
+        zero = np.zeros((1, self.inner.n_outputs))
+        return self.inner.preimage(zero)[0] if self.norm else np.zeros(self.inner.n_inputs)
+
+    @cached_property
+    def folded(self) -> AffineMap:
+        """The affine map from s·(x − shift) to the head, s the row's scale (1 without a norm)."""
+        if self.norm is None:
+            return self.inner
+        zeros = np.zeros(self.inner.n_inputs)
+        linear = AffineMap(self.inner.matrix, zeros, np.zeros(self.inner.n_outputs))
+        return linear if self.outer is None else linear.then(self.outer)
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether encoded columns are just the user's columns, in order."""
+        return len(self.sources) == self.n_columns and bool((self.sources == np.arange(self.n_columns)).all())
+
+    def encode(self, table: Any) -> Any:
+        """Return the numeric columns in which relevance is computed."""
+        for transformer in self.encoder:
+            table = transformer.transform(table)
+        if self.encoder:
+            table = table.toarray() if is_sparse(table) else np.asarray(table)
+        return table
+
+    def scale(self, encoded: Any) -> NDArray | None:
+        """Return 1/‖inner(x)‖ of each row, or None without a norm; zero rows keep 1, as in scikit-learn."""
+        if self.norm is None:
+            return None
+        if is_sparse(encoded):  # only maps that keep zeros at zero come here
+            image = encoded @ self.inner.matrix.T
+        else:
+            image = self.inner(encoded)
+        absolute = abs(image)
+        if self.norm == "l1":
+            norms = absolute.sum(axis=1)
+        elif self.norm == "l2":
+            norms = np.sqrt((absolute**2 if not is_sparse(image) else image.power(2)).sum(axis=1))
+        else:
+            norms = absolute.max(axis=1)
+        norms = np.asarray(norms.todense() if is_sparse(norms) else norms, dtype=float).ravel()
+        return 1.0 / np.where(norms == 0, 1.0, norms)
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether sparse rows can stay sparse: no encoder and nothing to subtract."""
+        return not self.encoder and not self.shift.any()
+
+    def points(self, encoded: Any, center: NDArray, out: NDArray | None) -> Any:
+        """s·(x − shift) − center, the coordinates in which the folded head works.
+
+        Dense points are written to `out`; sparse ones stay sparse and are not centred.
+        """
+        scale = self.scale(encoded)
+        if is_sparse(encoded):
+            return encoded if scale is None else sp.csr_array(sp.diags_array(scale) @ encoded)
+        if scale is not None:
+            encoded = (encoded - self.shift) * scale[:, None]
+        return np.subtract(encoded, center, out=out, casting="same_kind")

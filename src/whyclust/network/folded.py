@@ -1,0 +1,68 @@
+"""What a network asks of a head that has been folded into the space of the points."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from whyclust.network.nodes import Nodes
+
+
+class Folded(Protocol):
+    """What a network asks of a folded head."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """Scores and positions."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Numbers kept per point beside its features: decides the size of a block."""
+        ...
+
+    @property
+    def separable(self) -> bool:
+        """Whether relevance follows from points, clusters and weights, without the response."""
+        ...
+
+    def respond(self, points: Any) -> Any:
+        """Whatever must be computed once for a block."""
+        ...
+
+    def logits(self, response: Any) -> NDArray | None:
+        """One row per cluster, or None where clusters have no logits of their own."""
+        ...
+
+    def assign(self, response: Any) -> NDArray:
+        """The cluster of each point."""
+        ...
+
+    def evidence(self, response: Any, clusters: NDArray) -> NDArray:
+        """Evidence for each point's cluster against each competitor, `absent` where there is none."""
+        ...
+
+    def competitor_of(self, clusters: NDArray, others: NDArray) -> NDArray:
+        """The competitor (row of the evidence) that stands between a cluster and another one."""
+        ...
+
+    def cluster_of(self, response: Any, competitors: NDArray) -> NDArray:
+        """The cluster that a competitor means, for each point."""
+        ...
+
+    def base(self, clusters: NDArray, weights: NDArray) -> NDArray:
+        """Base values, where they do not depend on the points beyond the weights."""
+        ...
+
+    def spread(
+        self,
+        points: NDArray,
+        response: Any,
+        clusters: NDArray,
+        weights: NDArray,
+        out: NDArray,
+        scratch: NDArray,
+    ) -> NDArray:
+        """Write relevance into `out` and return the base values."""
+        ...

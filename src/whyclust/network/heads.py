@@ -1,0 +1,255 @@
+"""Heads: what a clustering compares a point with, in the space of its features.
+
+A head is a description. ``head.fold(features, ...)`` moves it into the space of the user's
+columns, where :mod:`whyclust.network.folded` does the arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust.network.competition import Competition
+from whyclust.network.features import AffineMap
+from whyclust.network.folded import Folded
+from whyclust.network.nodes import Nodes
+from whyclust.network.tournament import Tournament
+
+
+class Head(Protocol):
+    """What a network asks of the layer that compares clusters."""
+
+    @property
+    def name(self) -> str:
+        """Kind of head."""
+        ...
+
+    @property
+    def probability_stiffness(self) -> float | None:
+        """Stiffness of the softmax over logits that gives probabilities; None: a hard clustering."""
+        ...
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        ...
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of features it reads."""
+        ...
+
+    def fold(self, linear: AffineMap, dtype: np.dtype, centred: bool) -> Folded:
+        """The same head, moved to the input of an affine map."""
+        ...
+
+    def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray] | None:
+        """Points that stand for the clusters, and the cluster of each, if there are any."""
+        ...
+
+
+@dataclass(frozen=True)
+class PrototypeHead:
+    """Clusters as sets of prototypes; a cluster is as near as its soft-nearest prototype.
+
+    The outlier score of cluster k is
+    ``o_k(a) = −(1/γ) log(Σ_{j∈k} exp(−γ(‖a − u_j‖² + offset_j)) + background_k)``
+    and its logit is ``−scale · o_k``. One prototype a cluster is (soft) k-means; several, with
+    offset log|C_k|/γ, are kernel k-means (Eqs. 6, 7).
+
+    Parameters
+    ----------
+    prototypes : ndarray of shape (n_prototypes, n_features)
+        Ordered by cluster.
+    members : ndarray of int of shape (n_prototypes,)
+        The cluster of each prototype, ascending, every cluster at least once.
+    offsets : ndarray of shape (n_prototypes,) or None
+        Added to squared distances.
+    gamma : float
+        γ of the kernel; without effect when each cluster has one prototype.
+    background : ndarray of shape (n_clusters,) or None
+        A constant similarity: what makes kernel k-means in feature space (Eq. 5), whose
+        centroids differ in norm, exactly this head. It has no direction, so no relevance.
+    scale : float
+        τ of soft k-means (Eq. 31).
+    probability_stiffness : float or None
+        Probabilities are softmax(stiffness · logits).
+    """
+
+    prototypes: NDArray
+    members: NDArray
+    offsets: NDArray | None = None
+    gamma: float = 1.0
+    background: NDArray | None = None
+    scale: float = 1.0
+    probability_stiffness: float | None = None
+    name: ClassVar[str] = "prototypes"
+
+    @classmethod
+    def one_each(
+        cls, centers: NDArray, *, scale: float = 1.0, probability_stiffness: float | None = None
+    ) -> PrototypeHead:
+        """One prototype per cluster: k-means and its relatives."""
+        return cls(
+            np.asarray(centers),
+            np.arange(len(centers)),
+            scale=scale,
+            probability_stiffness=probability_stiffness,
+        )
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.members[-1]) + 1
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of features it reads."""
+        return self.prototypes.shape[1]
+
+    def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray]:
+        """The prototypes, as points of the input space."""
+        return linear.preimage(self.prototypes.astype(float)), self.members
+
+    def fold(self, linear: AffineMap, dtype: np.dtype, centred: bool) -> Competition:
+        """The same head, moved to the input of an affine map."""
+        nodes = fold_prototypes(self.prototypes, self.offsets, linear, dtype, centred, self.scale)
+        one_each = len(self.members) == self.n_clusters
+        background = self.background
+        if background is not None and not np.any(background > 0):
+            background = None
+        return Competition(
+            nodes,
+            starts=None
+            if one_each and background is None
+            else np.searchsorted(self.members, np.arange(self.n_clusters)),
+            gamma=self.gamma / self.scale,
+            background=background,
+            metric=None if background is None else linear.matrix * np.sqrt(self.scale),
+        )
+
+
+def fold_prototypes(
+    prototypes: NDArray,
+    offsets: NDArray | None,
+    linear: AffineMap,
+    dtype: np.dtype,
+    centred: bool,
+    scale: float = 1.0,
+) -> Nodes:
+    """Closed form 3: v = Aᵀμ, p a pre-image of μ, both around a common origin.
+
+    Everything is computed in float64 around the origin and rounded once.
+    """
+    prototypes = np.asarray(prototypes, dtype=np.float64)
+    offsets = np.zeros(len(prototypes)) if offsets is None else np.asarray(offsets, float)
+    preimages = linear.preimage(prototypes)
+    center = preimages.mean(axis=0) if centred else np.zeros(linear.n_inputs)
+    # The origin must be a number that the points' own type can hold.
+    center = center.astype(dtype)
+    origin = center.astype(np.float64)
+    relative = prototypes - linear(origin[None])
+    positions = preimages - origin
+    duals = linear.pull(relative)
+    constants = np.einsum("ij,ij->i", relative, relative) + offsets
+    # What the prototype has outside the range of the map cannot be reached by any input.
+    missed = (linear.matrix @ positions.T).T - relative
+    outside = np.einsum("ij,ij->i", relative, missed)
+    negligible = 1e-12 * np.einsum("ij,ij->i", relative, relative)
+    outside[np.abs(outside) <= negligible] = 0.0
+    return Nodes(
+        slopes=(2.0 * scale * duals).astype(dtype),
+        constants=(scale * constants).astype(dtype),
+        positions=positions.astype(dtype),
+        bases=(scale * (outside - offsets)).astype(dtype),
+        center=center,
+        symmetric=linear.columnwise,
+    )
+
+
+@dataclass(frozen=True)
+class LinearHead:
+    """Logits z_k = w_k·a + b_k (softmax heads, Props. 6 and 7), explained against a = 0."""
+
+    weights: NDArray
+    biases: NDArray
+    probability_stiffness: float | None = 1.0
+    name: ClassVar[str] = "linear"
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.weights)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of features it reads."""
+        return self.weights.shape[1]
+
+    def typical_points(self, linear: AffineMap) -> None:
+        """A linear head has no points of its own."""
+        return
+
+    def fold(self, linear: AffineMap, dtype: np.dtype, centred: bool) -> Competition:
+        """The same head, moved to the input of an affine map."""
+        weights = np.asarray(self.weights, dtype=np.float64)
+        reference = linear.preimage(np.zeros((1, self.n_inputs)))[0]
+        center = (reference if centred else np.zeros_like(reference)).astype(dtype)
+        at_center = weights @ linear(center.astype(float)[None])[0] + self.biases
+        position = reference - center
+        slopes = linear.pull(weights)
+        nodes = Nodes(
+            slopes=slopes.astype(dtype),
+            constants=(-at_center).astype(dtype),
+            positions=np.broadcast_to(position, slopes.shape).astype(dtype),
+            # h at the reference is the difference of logits there; with equal positions
+            # only their own part of it counts.
+            bases=(at_center + 0.5 * slopes @ position).astype(dtype),
+            center=center,
+            symmetric=not position.any(),
+        )
+        return Competition(nodes, starts=None, gamma=1.0, background=None, metric=None)
+
+
+@dataclass(frozen=True)
+class TreeHead:
+    """A binary tree of centres: a cluster's competitors are the siblings of its ancestors.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_nodes, n_features)
+        Every node but the root; siblings are neighbours, the left one at an even row.
+    children : ndarray of int of shape (n_nodes,)
+        Row of a node's left child, or −1 for a leaf. The root's children are rows 0 and 1.
+    leaves : ndarray of int of shape (n_nodes,)
+        The cluster of a leaf, −1 for inner nodes.
+    """
+
+    centers: NDArray
+    children: NDArray
+    leaves: NDArray
+    probability_stiffness: float | None = None
+    name: ClassVar[str] = "tree"
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.leaves.max()) + 1
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of features it reads."""
+        return self.centers.shape[1]
+
+    def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray]:
+        """The leaves' centres, as points of the input space."""
+        is_leaf = self.leaves >= 0
+        return linear.preimage(self.centers[is_leaf].astype(float)), self.leaves[is_leaf]
+
+    def fold(self, linear: AffineMap, dtype: np.dtype, centred: bool) -> Tournament:
+        """The same head, moved to the input of an affine map."""
+        nodes = fold_prototypes(self.centers, None, linear, dtype, centred)
+        return Tournament(nodes, self.children, self.leaves)

@@ -1,0 +1,192 @@
+"""Which network a fitted clustering is, by registered type.
+
+A new clustering is supported by one function that returns (features, head, pool)::
+
+    @neuralizer(MyClustering)
+    def _my_clustering(model):
+        return Features.identity(model.n_features_in_), PrototypeHead.one_each(model.centers_), MinPool()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.network.beta import prototype_stiffness
+from whyclust.network.features import Features
+from whyclust.network.heads import Head, PrototypeHead, TreeHead
+from whyclust.network.network import Neuralized
+from whyclust.network.pipelines import append_part, feature_parts, refuse, trace_features
+from whyclust.network.pools import MinPool, Pool, SoftMinPool
+from whyclust.network.steps import UnsupportedStep
+
+Parts = tuple[Features, Head, Pool]
+
+
+@singledispatch
+def network_parts(model: Any) -> Parts:
+    """Return (features, head, pool) of a fitted model; unknown types are refused."""
+    raise TypeError(
+        f"{type(model).__name__} cannot be neuralised yet, expected one of "
+        f"{', '.join(_known_models())} or a Pipeline that ends in one: fit one of these, or register "
+        "a function for your type with whyclust.neuralizer."
+    )
+
+
+def _known_models() -> list[str]:
+    hidden = (object, Pipeline)
+    return sorted(kind.__name__ for kind in network_parts.registry if kind not in hidden)
+
+
+def neuralizer(*types: type) -> Callable[[Callable[[Any], Parts]], Callable[[Any], Parts]]:
+    """Register the function that returns (features, head, pool) for models of these types."""
+
+    def register(function: Callable[[Any], Parts]) -> Callable[[Any], Parts]:
+        for kind in types:
+            network_parts.register(kind)(function)
+        return function
+
+    return register
+
+
+@neuralizer(KMeans, MiniBatchKMeans)
+def _k_means(model: KMeans) -> Parts:
+    centers = model.cluster_centers_
+    return Features.identity(centers.shape[1]), PrototypeHead.one_each(centers), MinPool()
+
+
+@neuralizer(BisectingKMeans)
+def _bisecting_k_means(model: BisectingKMeans) -> Parts:
+    """`predict` descends the tree of splits and is not the nearest centre."""
+    mean = getattr(model, "_X_mean", 0.0)
+    centers: list[NDArray] = []
+    children: list[int] = []
+    leaves: list[int] = []
+    waiting = [(-1, model._bisecting_tree)]
+    while waiting:  # breadth first: children stand after their parents, siblings side by side
+        row, node = waiting.pop(0)
+        if node.left is None:
+            continue
+        if row >= 0:
+            children[row] = len(centers)
+        for child in (node.left, node.right):
+            waiting.append((len(centers), child))
+            centers.append(child.center + mean)
+            children.append(-1)
+            leaves.append(-1 if child.left is not None else child.label)
+    if not centers:
+        centers, children, leaves = [model.cluster_centers_[0]], [-1], [0]
+    head = TreeHead(np.array(centers), np.array(children), np.array(leaves))
+    return Features.identity(head.n_inputs), head, MinPool()
+
+
+@neuralizer(SoftKMeans)
+def _soft_k_means(model: SoftKMeans) -> Parts:
+    head = PrototypeHead.one_each(
+        model.cluster_centers_, scale=float(model.stiffness_), probability_stiffness=1.0
+    )
+    absolute = model.decision == "absolute"
+    pool: Pool = SoftMinPool(float(model.threshold)) if absolute else MinPool()
+    return Features.identity(head.n_inputs), head, pool
+
+
+@neuralizer(KernelKMeans)
+def _kernel_k_means(model: KernelKMeans) -> Parts:
+    if model.kernel != "rbf":
+        raise TypeError(
+            f"KernelKMeans with kernel={model.kernel!r} has no equivalent network, only the Gaussian "
+            "kernel has one (Prop. 4): fit it with kernel='rbf'."
+        )
+    head = PrototypeHead(
+        model.support_vectors_,
+        np.asarray(model.support_clusters_),
+        offsets=model.support_offsets_,
+        gamma=float(model.gamma_),
+        background=model.background_,
+        probability_stiffness=float(model.gamma_ if model.stiffness is None else model.stiffness),
+    )
+    return Features.identity(head.n_inputs), head, MinPool()
+
+
+@neuralizer(Pipeline)
+def _pipeline(model: Pipeline) -> Parts:
+    if not model.steps or model.steps[-1][1] in (None, "passthrough"):
+        raise TypeError("The Pipeline does not end in a clustering: append one and fit it.")
+    features, head, pool = network_parts(model.steps[-1][1])
+    try:
+        before = trace_features(model.steps[:-1], model.n_features_in_)
+        for part in feature_parts(features):
+            before = append_part(before, part)
+    except UnsupportedStep as error:
+        raise refuse(error) from None
+    return before, head, pool
+
+
+def neuralize(model: Any, background: Any = None) -> Neuralized:
+    """Return the network that a fitted clustering already is.
+
+    Parameters
+    ----------
+    model : fitted clustering, or Pipeline that ends in one
+    background : table, optional
+        Points over which β = 1/E[f_c] (Eq. 3) is taken. Without one, what the model kept from
+        its fit is used, or else its centres.
+
+    Returns
+    -------
+    Neuralized
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]]
+    >>> net = wc.neuralize(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    >>> net.evidence(X)
+    array([16., 16., 16., 16.])
+    """
+    if isinstance(model, Neuralized):
+        return model if background is None else model.with_beta(background)
+    last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
+    if isinstance(model, type):
+        raise TypeError(
+            f"{model.__name__} is a class, expected a fitted model: create one, call fit, pass it."
+        )
+    if hasattr(last, "fit"):
+        try:
+            check_is_fitted(last)
+        except NotFittedError:
+            raise NotFittedError(
+                f"This {type(model).__name__} is not fitted yet: call fit(X) before explaining it."
+            ) from None
+    features, head, pool = network_parts(model)
+    names = getattr(model, "feature_names_in_", None)
+    net = Neuralized(
+        features,
+        head,
+        pool,
+        beta=1.0,
+        clusters=np.arange(head.n_clusters),
+        feature_names=tuple(
+            [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
+        ),
+        named=names is not None,
+        model=type(last).__name__,
+    )
+    if isinstance(pool, SoftMinPool):
+        return net  # the soft minimum has a stiffness of its own, 1
+    if background is not None:
+        return net.with_beta(background)
+    kept = getattr(last, "beta_", None)
+    beta = prototype_stiffness(net, getattr(last, "labels_", None)) if kept is None else float(kept)
+    return replace(net, beta=beta)

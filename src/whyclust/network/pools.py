@@ -1,0 +1,139 @@
+"""Pools: from the evidence against each competitor to the evidence for the cluster.
+
+A pool takes the evidence h, one row per competitor and one column per point, with the largest
+number of its type where a row is no competitor of that point's cluster (so that zero times it is
+zero). It returns f_c and the weights α with which each h_k takes part in the explanation: what
+is explained is Σ_k α_k h_k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+RULES = ("min_take_most", "expected")
+
+
+class Pool(Protocol):
+    """What a network asks of its last layer."""
+
+    @property
+    def name(self) -> str:
+        """Kind of pool."""
+        ...
+
+    def evidence(self, h: NDArray) -> NDArray:
+        """f_c of every point."""
+        ...
+
+    def offset(self, h: NDArray) -> NDArray | float:
+        """The part of f_c that belongs to no competitor: it goes to the base value."""
+        ...
+
+    def weights(self, h: NDArray, assigned: NDArray, beta: float, rule: str | None) -> NDArray:
+        """α, of the shape of h, zero where there is no competitor."""
+        ...
+
+
+def absent(dtype: np.dtype) -> float:
+    """The evidence against no one."""
+    return float(np.finfo(dtype).max)
+
+
+def _competitors(h: NDArray) -> NDArray:
+    """How many competitors each point has."""
+    return (h < absent(h.dtype)).sum(axis=0)
+
+
+def _softmin(h: NDArray, smallest: NDArray, stiffness: float) -> NDArray:
+    """Softmax of −stiffness·h over the competitors; absent ones get zero."""
+    with np.errstate(over="ignore"):  # far competitors: exp(−inf) is the zero we want
+        p = np.subtract(smallest, h)
+        p *= h.dtype.type(min(stiffness, float(np.finfo(h.dtype).max)))
+    np.exp(p, out=p)
+    p /= p.sum(axis=0)
+    return p
+
+
+@dataclass(frozen=True)
+class MinPool:
+    """f_c = min_k h_k: the nearest competitor decides (Prop. 1, layer 2)."""
+
+    name: ClassVar[str] = "min"
+
+    def evidence(self, h: NDArray) -> NDArray:
+        """f_c of every point."""
+        return h.min(axis=0)
+
+    def offset(self, h: NDArray) -> float:
+        """A minimum has no part of its own."""
+        return 0.0
+
+    def weights(self, h: NDArray, assigned: NDArray, beta: float, rule: str | None) -> NDArray:
+        """Weights of the competitors.
+
+        ``min_take_most`` is Eq. (2), α_k = p_k f_c / h_k, and only for points that are
+        in the cluster, where 0 ≤ f_c ≤ h_k. ``expected`` is p_k, scaled to conserve f_c
+        for points that are in the cluster. ``None``: the first where it is defined, the
+        second elsewhere.
+        """
+        smallest = h.min(axis=0)
+        p = _softmin(h, smallest, beta)
+        everywhere = bool(assigned.all())
+        if rule != "expected" and everywhere:
+            p *= _ratio(smallest, h)
+            return p
+        if rule == "min_take_most":
+            raise ValueError(
+                "rule='min_take_most' was asked for a cluster that some points are not in, where it "
+                "divides by evidence that may be zero: use rule='expected' or leave rule=None."
+            )
+        if rule == "expected":
+            mean = np.einsum("kn,kn->n", p, h)
+            factor = _ratio(smallest, mean)
+        else:
+            factor = _ratio(smallest, h)
+        p *= np.where(assigned, factor, h.dtype.type(1))
+        return p
+
+
+def _ratio(numerator: NDArray, denominator: NDArray) -> NDArray:
+    """numerator / denominator, where 0/0 on a boundary counts as 1."""
+    if numerator.min() > 0 and denominator.min() > 0:
+        return numerator / denominator
+    ratio = np.ones(np.broadcast_shapes(numerator.shape, denominator.shape), denominator.dtype)
+    # Where a point is not in the cluster the quotient may be anything; it is not used there.
+    with np.errstate(all="ignore"):
+        np.divide(numerator, denominator, out=ratio, where=denominator != numerator)
+    return ratio
+
+
+@dataclass(frozen=True)
+class SoftMinPool:
+    """f_c = LME⁻¹_k {h_k − log(N−1) + log((1−θ)/θ)}: is p_c above θ? (Prop. 7, Eq. 30)."""
+
+    threshold: float = 0.5
+    name: ClassVar[str] = "soft_min"
+
+    def offset(self, h: NDArray) -> NDArray:
+        """log((1−θ)/θ) − log(N−1), N−1 the number of competitors."""
+        odds = np.log1p(-self.threshold) - np.log(self.threshold)
+        return (odds - np.log(_competitors(h))).astype(h.dtype)
+
+    def evidence(self, h: NDArray) -> NDArray:
+        """log(p_c / (1 − p_c)) + log((1−θ)/θ)."""
+        smallest = h.min(axis=0)
+        total = np.exp(smallest - h).sum(axis=0)
+        return smallest - np.log(total / _competitors(h)).astype(h.dtype) + self.offset(h)
+
+    def weights(self, h: NDArray, assigned: NDArray, beta: float, rule: str | None) -> NDArray:
+        """softmax(−h): Eq. (2) with β = 1 and the reassignment R_k ← R_k h_k / f_c, simplified."""
+        if rule is not None:
+            raise ValueError(
+                f"rule={rule!r} was given for an absolute decision, whose soft minimum has one "
+                "rule of its own: leave rule=None."
+            )
+        return _softmin(h, h.min(axis=0), 1.0)

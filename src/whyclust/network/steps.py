@@ -1,0 +1,203 @@
+"""What a fitted scikit-learn transformer does to columns, by registered type.
+
+``describe_step(transformer, n_inputs)`` returns the parts the step consists of, in order:
+
+- an :class:`~whyclust.network.features.AffineMap`,
+- an :class:`Encoding`, whose output columns each come from one input column,
+- a :class:`RowNorm`.
+
+A new transformer is supported by one function here (or in the user's code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from whyclust.network.features import AffineMap
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A step that bends columns but does not mix them.
+
+    `sources` names the input column of each output column. `on_numbers` is what the step does
+    to complete numeric columns, where that is an affine map (an imputer leaves them alone).
+    """
+
+    transformer: Any
+    sources: NDArray
+    on_numbers: AffineMap | None = None
+
+
+@dataclass(frozen=True)
+class RowNorm:
+    """A step that divides each row by its norm."""
+
+    norm: str
+
+
+Part = AffineMap | Encoding | RowNorm
+
+
+class UnsupportedStep(TypeError):  # noqa: N818
+    """A step through which relevance cannot be followed."""
+
+
+@singledispatch
+def describe_step(transformer: Any, n_inputs: int) -> list[Part]:
+    """Return the parts of a fitted transformer; unknown types are refused."""
+    raise UnsupportedStep(type(transformer).__name__)
+
+
+def step_describer(*types: type) -> Callable[[Callable], Callable]:
+    """Register the function that describes transformers of these types."""
+
+    def register(function: Callable[[Any, int], list[Part]]) -> Callable:
+        for kind in types:
+            describe_step.register(kind)(function)
+        return function
+
+    return register
+
+
+def scaling(
+    factors: NDArray, origin: NDArray | None, offset: NDArray | None, mean: NDArray | None = None
+) -> AffineMap:
+    """factors ⊙ (x − origin) + offset."""
+    zeros = np.zeros(len(factors))
+    return AffineMap(
+        sp.csr_array(sp.diags_array(np.asarray(factors, dtype=float))),
+        zeros if origin is None else np.asarray(origin, dtype=float),
+        zeros if offset is None else np.asarray(offset, dtype=float),
+        None if mean is None else np.asarray(mean, dtype=float),
+    )
+
+
+def selection(columns: NDArray, n_inputs: int) -> AffineMap:
+    """Keep some columns, in this order."""
+    matrix = sp.csr_array(
+        (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), n_inputs)
+    )
+    return AffineMap(matrix, np.zeros(n_inputs), np.zeros(len(columns)))
+
+
+@step_describer(StandardScaler)
+def _standard(step: StandardScaler, n_inputs: int) -> list[Part]:
+    factors = np.ones(n_inputs) if step.scale_ is None else 1.0 / step.scale_
+    mean = getattr(step, "mean_", None)
+    return [scaling(factors, mean if step.with_mean else None, None, mean)]
+
+
+@step_describer(MinMaxScaler)
+def _min_max(step: MinMaxScaler, n_inputs: int) -> list[Part]:
+    if step.clip:
+        return [Encoding(step, np.arange(n_inputs))]
+    low = np.full(n_inputs, step.feature_range[0], dtype=float)
+    return [scaling(step.scale_, step.data_min_, low)]
+
+
+@step_describer(MaxAbsScaler)
+def _max_abs(step: MaxAbsScaler, n_inputs: int) -> list[Part]:
+    if getattr(step, "clip", False):
+        return [Encoding(step, np.arange(n_inputs))]
+    return [scaling(1.0 / step.scale_, None, None)]
+
+
+@step_describer(RobustScaler)
+def _robust(step: RobustScaler, n_inputs: int) -> list[Part]:
+    factors = 1.0 / step.scale_ if step.with_scaling else np.ones(n_inputs)
+    return [scaling(factors, step.center_ if step.with_centering else None, None)]
+
+
+@step_describer(Normalizer)
+def _normalizer(step: Normalizer, n_inputs: int) -> list[Part]:
+    return [RowNorm(step.norm)]
+
+
+@step_describer(PCA, IncrementalPCA)
+def _pca(step: PCA, n_inputs: int) -> list[Part]:
+    matrix = np.asarray(step.components_, dtype=float)
+    if step.whiten:
+        scale = np.sqrt(step.explained_variance_)
+        matrix = matrix / np.maximum(scale, np.finfo(scale.dtype).eps)[:, None]
+    mean = np.asarray(step.mean_, dtype=float)
+    return [AffineMap(matrix, mean, np.zeros(len(matrix)), mean)]
+
+
+@step_describer(TruncatedSVD)
+def _truncated_svd(step: TruncatedSVD, n_inputs: int) -> list[Part]:
+    matrix = np.asarray(step.components_, dtype=float)
+    return [AffineMap(matrix, np.zeros(n_inputs), np.zeros(len(matrix)))]
+
+
+@step_describer(SelectorMixin)
+def _selector(step: Any, n_inputs: int) -> list[Part]:
+    return [selection(np.flatnonzero(step.get_support()), n_inputs)]
+
+
+@step_describer(FunctionTransformer)
+def _function(step: FunctionTransformer, n_inputs: int) -> list[Part]:
+    if step.func is None:
+        return []
+    if isinstance(step.func, np.ufunc):  # element by element, by construction
+        return [Encoding(step, np.arange(n_inputs))]
+    name = getattr(step.func, "__name__", "function")
+    raise UnsupportedStep(f"FunctionTransformer with {name}")
+
+
+@step_describer(SimpleImputer)
+def _imputer(step: SimpleImputer, n_inputs: int) -> list[Part]:
+    kept = np.arange(n_inputs)
+    if not step.keep_empty_features and step.strategy != "constant":
+        # A column without a single value has no statistic and is dropped.
+        empty = [isinstance(value, float) and np.isnan(value) for value in step.statistics_]
+        kept = kept[~np.array(empty, dtype=bool)]
+    if step.indicator_ is None:
+        return [Encoding(step, kept, on_numbers=selection(kept, n_inputs))]
+    return [Encoding(step, np.concatenate([kept, step.indicator_.features_]))]
+
+
+@step_describer(OneHotEncoder)
+def _one_hot(step: OneHotEncoder, n_inputs: int) -> list[Part]:
+    counts = []
+    for column, categories in enumerate(step.categories_):
+        rare = getattr(step, "infrequent_categories_", [None] * n_inputs)[column]
+        count = len(categories) if rare is None else len(categories) - len(rare) + 1
+        dropped = step.drop_idx_ is not None and step.drop_idx_[column] is not None
+        counts.append(count - int(dropped))
+    return [Encoding(step, np.repeat(np.arange(n_inputs), counts))]
+
+
+@step_describer(KBinsDiscretizer)
+def _bins(step: KBinsDiscretizer, n_inputs: int) -> list[Part]:
+    counts = np.ones(n_inputs, dtype=int) if step.encode == "ordinal" else step.n_bins_
+    return [Encoding(step, np.repeat(np.arange(n_inputs), counts))]
+
+
+@step_describer(OrdinalEncoder, PowerTransformer, QuantileTransformer, Binarizer)
+def _column_by_column(step: Any, n_inputs: int) -> list[Part]:
+    return [Encoding(step, np.arange(n_inputs))]

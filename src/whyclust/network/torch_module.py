@@ -1,0 +1,185 @@
+"""The network as a torch module of linear and pooling layers, for any other tool.
+
+These are the papers' layers written out, one neuron per pair of clusters (Prop. 1) or of
+support vectors (Prop. 5): equal to the closed forms, and as large as they are not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from whyclust._validation import is_sparse
+from whyclust.network.competition import Competition
+from whyclust.network.nodes import Nodes
+from whyclust.network.pools import SoftMinPool
+from whyclust.network.tournament import Tournament
+
+if TYPE_CHECKING:
+    from whyclust.network.network import Neuralized
+
+# Neurons of the four-layer network above which the module is refused: about 2 GB in float64.
+MOST_WEIGHTS = 1 << 28
+
+
+def build_module(net: Neuralized) -> nn.Module:
+    """Return a module from encoded rows to f_c of every cluster."""
+    folded = net.folded(np.dtype(np.float64))
+    scale = RowScale(net) if net.features.norm is not None else None
+    pool: nn.Module = (
+        SoftMinPooling(net.pool.threshold) if isinstance(net.pool, SoftMinPool) else MinPooling()
+    )
+    if isinstance(folded, Tournament):
+        detection = tree_detection(folded)
+        competitors = torch.tensor(folded.competes)
+        return ClusterNetwork(folded.nodes, scale, [detection, Select(competitors)], pool)
+    if not isinstance(folded, Competition):
+        raise TypeError(f"{type(folded).__name__} has no torch module yet.")
+    if folded.background is not None:
+        raise TypeError(
+            "Kernel k-means in feature space with centroids of unequal norm compares with a constant, "
+            "which is no linear layer: fit it with algorithm='em' or 'leave_one_out'."
+        )
+    layers = [pair_detection(folded)]
+    if folded.starts is not None:
+        layers.append(SupportPooling(folded))
+    layers.append(Others(len(np.unique(folded.members))))
+    return ClusterNetwork(folded.nodes, scale, layers, pool)
+
+
+class ClusterNetwork(nn.Module):
+    """Move to the centre, detect, pool."""
+
+    def __init__(
+        self, nodes: Nodes, scale: nn.Module | None, layers: list[nn.Module], pool: nn.Module
+    ) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.tensor(nodes.center))
+        self.scale = scale
+        self.layers = nn.Sequential(*layers)
+        self.pool = pool
+
+    def forward(self, x: Tensor) -> Tensor:
+        """f_c of every row (rows × clusters)."""
+        moved = x if self.scale is None else self.scale(x)
+        return self.pool(self.layers(moved - self.center))
+
+
+class RowScale(nn.Module):
+    """Divide each row, seen from a fixed point, by its norm after the first steps."""
+
+    def __init__(self, net: Neuralized) -> None:
+        super().__init__()
+        inner = net.features.inner
+        matrix: Any = inner.matrix
+        self.register_buffer("shift", torch.tensor(net.features.shift))
+        self.register_buffer("origin", torch.tensor(inner.origin))
+        self.register_buffer("offset", torch.tensor(inner.offset))
+        self.register_buffer("matrix", torch.tensor(matrix.toarray() if is_sparse(matrix) else matrix))
+        self.order = {"l1": 1.0, "l2": 2.0, "max": math.inf}[str(net.features.norm)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Scaled rows."""
+        image = (x - self.origin) @ self.matrix.T + self.offset
+        norm = torch.linalg.vector_norm(image, ord=self.order, dim=1, keepdim=True)
+        return (x - self.shift) / torch.where(norm == 0, torch.ones_like(norm), norm)
+
+
+def _linear(weights: np.ndarray, biases: np.ndarray) -> nn.Linear:
+    layer = nn.Linear(weights.shape[1], weights.shape[0], dtype=torch.float64)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(weights))
+        layer.bias.copy_(torch.tensor(biases))
+    return layer
+
+
+def pair_detection(folded: Competition) -> nn.Linear:
+    """h_ij = (s_i − s_j)·x + (b_j − b_i) for all pairs of nodes (layer 1 of Props. 1 and 5)."""
+    slopes, constants = folded.nodes.slopes, folded.nodes.constants
+    count, width = slopes.shape
+    if count * count * width > MOST_WEIGHTS:
+        raise ValueError(
+            f"The network of {count} prototypes has {count * count:,} neurons of {width} weights, too many "
+            "for a torch module: use fewer support vectors (n_support), or relevance(), which needs "
+            "no such network."
+        )
+    weights = (slopes[:, None] - slopes[None]).reshape(-1, width)
+    return _linear(weights, (constants[None] - constants[:, None]).ravel())
+
+
+def tree_detection(folded: Tournament) -> nn.Linear:
+    """Evidence against every node, for its sibling."""
+    slopes, constants, sibling = folded.nodes.slopes, folded.nodes.constants, folded.sibling
+    return _linear(slopes[sibling] - slopes, constants - constants[sibling])
+
+
+class SupportPooling(nn.Module):
+    """LME^γ over the cluster's supports, then LME^−γ over the competitor's (layers 2 and 3)."""
+
+    def __init__(self, folded: Competition) -> None:
+        super().__init__()
+        members = torch.tensor(folded.members)
+        self.clusters = int(members.max()) + 1
+        self.gamma = float(folded.gamma)
+        # Offsets are part of the scores already, so plain sums are the papers' means.
+        self.register_buffer("inside", members[None] == torch.arange(self.clusters)[:, None])
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """From pairs of supports to pairs of clusters."""
+        size = self.inside.shape[1]
+        h = pairs.reshape(len(pairs), 1, size, size)  # rows, cluster, i, j
+        outside = ~self.inside
+        own = (self.gamma * h).masked_fill(outside[None, :, :, None], -torch.inf)
+        h_jk = torch.logsumexp(own, dim=2) / self.gamma  # rows, c, j
+        other = (-self.gamma * h_jk)[:, :, None].masked_fill(outside[None, None], -torch.inf)
+        return (-torch.logsumexp(other, dim=3) / self.gamma).flatten(1)
+
+
+class Others(nn.Module):
+    """Keep, for each cluster, its pairs with the others."""
+
+    def __init__(self, clusters: int) -> None:
+        super().__init__()
+        self.clusters = clusters
+        kept = [[c * clusters + k for k in range(clusters) if k != c] for c in range(clusters)]
+        self.register_buffer("kept", torch.tensor(kept))
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """Rows × clusters × competitors."""
+        return pairs[:, self.kept]
+
+
+class Select(nn.Module):
+    """Keep, for each cluster, the nodes it competes with."""
+
+    def __init__(self, competes: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("competes", competes)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Rows × clusters × nodes, infinite where there is no competition."""
+        return torch.where(self.competes[None], h[:, None], torch.inf)
+
+
+class MinPooling(nn.Module):
+    """f_c = min_k h_k."""
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Rows × clusters."""
+        return h.amin(dim=2)
+
+
+class SoftMinPooling(nn.Module):
+    """f_c = −log Σ_k exp(−h_k) + log((1−θ)/θ) (Eq. 30)."""
+
+    def __init__(self, threshold: float) -> None:
+        super().__init__()
+        self.odds = math.log1p(-threshold) - math.log(threshold)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Rows × clusters."""
+        return -torch.logsumexp(-h, dim=2) + self.odds

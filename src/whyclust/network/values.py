@@ -1,0 +1,152 @@
+"""Relevance of sparse tables, kept as factors.
+
+Absent words have relevance too, so the relevance of a sparse table is dense. Its factors
+(the points, the weights of the competitors, the folded head) are small; rows, columns and
+the top features are made from them on demand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust.network.folded import Folded
+
+_BLOCK_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True)
+class FactoredValues:
+    """An array of shape (n_rows, n_columns) that is computed where it is looked at.
+
+    ``values[3]`` is a row, ``values[rows]`` fewer rows, still as factors, ``values[rows, columns]``
+    an array, ``numpy.asarray(values)`` all of it; `top` gives each row's strongest features.
+
+    Parameters
+    ----------
+    folded : Folded
+        A head in the space of the points, with one node a cluster.
+    points : sparse array of shape (n_rows, n_encoded)
+    clusters : ndarray of int
+        The cluster explained in each row, as a position.
+    weights : ndarray of shape (n_competitors, n_rows)
+        α of every competitor.
+    collect : sparse array of shape (n_columns, n_encoded) or None
+        Which columns are summed.
+    """
+
+    folded: Folded
+    points: Any
+    clusters: NDArray
+    weights: NDArray
+    collect: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        columns = self.points.shape[1] if self.collect is None else self.collect.shape[0]
+        return self.points.shape[0], columns
+
+    @property
+    def ndim(self) -> int:
+        """Always 2."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the values."""
+        return self.folded.nodes.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<FactoredValues {self.shape[0]} × {self.shape[1]}, {self.dtype}>"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return self[:, :].astype(dtype or self.dtype, copy=False)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, tuple):
+            if np.ndim(key) == 0 and not isinstance(key, slice):
+                return self._dense(np.array([key]))[0]
+            rows = self._rows(key)
+            return replace(
+                self,
+                points=self.points[rows],
+                clusters=self.clusters[rows],
+                weights=self.weights[:, rows],
+            )
+        row_key, column_key = key
+        rows, columns = self._rows(row_key), np.arange(self.shape[1])[column_key]
+        whole = isinstance(column_key, slice) and column_key == slice(None)
+        found = self._dense(np.atleast_1d(rows), None if whole else np.atleast_1d(columns))
+        return found[0 if np.ndim(rows) == 0 else slice(None), 0 if np.ndim(columns) == 0 else slice(None)]
+
+    def _rows(self, key: Any) -> NDArray:
+        return np.arange(self.shape[0])[key]
+
+    def _dense(self, rows: NDArray, columns: NDArray | None = None) -> NDArray:
+        """Chosen rows and columns as an array."""
+        collect, folded, points = self.collect, self.folded, self.points
+        if columns is not None:
+            encoded = columns
+            if collect is not None:
+                collect = collect[columns]
+                encoded = np.unique(collect.indices)
+                collect = collect[:, encoded]
+            folded = replace(folded, nodes=folded.nodes.columns(encoded))  # type: ignore[type-var]
+            points = points[:, encoded]
+        width = points.shape[1] if collect is None else collect.shape[0]
+        result = np.empty((len(rows), width), dtype=self.dtype)
+        size = max(1, _BLOCK_NUMBERS // max(1, points.shape[1]))
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            dense = points[block].toarray().astype(self.dtype, copy=False)
+            out = np.empty_like(dense)
+            weights = self.weights[:, block]
+            folded.spread(dense, None, self.clusters[block], weights, out, np.empty_like(dense))
+            result[start : start + size] = out if collect is None else (collect @ out.T).T
+        return result
+
+    def blocks(self) -> Any:
+        """Yield (rows, array) over all rows."""
+        size = max(1, _BLOCK_NUMBERS // max(1, self.points.shape[1]))
+        for start in range(0, self.shape[0], size):
+            rows = np.arange(start, min(start + size, self.shape[0]))
+            yield rows, self._dense(rows)
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Sum over rows (0), columns (1) or all."""
+        if axis == 1:
+            return np.concatenate([block.sum(axis=1) for _, block in self.blocks()])
+        total = np.sum([block.sum(axis=0, dtype=float) for _, block in self.blocks()], axis=0)
+        return total.sum() if axis is None else total
+
+    def mean(self, axis: int | None = None) -> Any:
+        """Mean over rows (0), columns (1) or all."""
+        count = self.shape[axis] if axis is not None else self.shape[0] * self.shape[1]
+        return self.sum(axis) / count
+
+    def top(self, count: int) -> tuple[NDArray, NDArray]:
+        """Columns and values of each row's strongest features, by absolute value."""
+        count = min(count, self.shape[1])
+        columns, values = [], []
+        for _, block in self.blocks():
+            found, strongest = top_columns(block, count)
+            columns.append(found)
+            values.append(strongest)
+        return np.concatenate(columns), np.concatenate(values)
+
+
+def top_columns(values: NDArray, count: int) -> tuple[NDArray, NDArray]:
+    """Columns and values of each row's strongest features, by absolute value.
+
+    >>> top_columns(np.array([[1.0, -3.0, 2.0]]), 2)
+    (array([[1, 2]]), array([[-3.,  2.]]))
+    """
+    order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
+    return order, np.take_along_axis(values, order, axis=1)

@@ -1,0 +1,5 @@
+"""The HTML report: one file that needs nothing else, from an explanation."""
+
+from whyclust.report.page import render, to_html, versions
+
+__all__ = ["render", "to_html", "versions"]

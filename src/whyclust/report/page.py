@@ -1,0 +1,288 @@
+"""Build the page: gather plain values from an explanation, then fill in the template."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whyclust.report.curve import curve_drawing
+
+if TYPE_CHECKING:
+    from whyclust.explanation import Explanation
+
+# A reader takes in about this many bars at a glance; the rest can be unfolded.
+TOP_FEATURES = 8
+# Of thousands of columns the page keeps the strongest, else no browser would open it.
+MORE_FEATURES = 200
+ROW_FEATURES = 5
+ROWS_OF_A_KIND = 3
+
+FACT_NAMES = {"n_clusters": "number of clusters", "question": "question answered"}
+
+
+def render(
+    explanation: Explanation,
+    *,
+    title: str | None = None,
+    notes: Iterable[str] = (),
+    elbow: Any = None,
+    facts: Mapping[str, object] | None = None,
+) -> str:
+    """Render an explanation as one HTML page that needs no other file.
+
+    Every name and value is escaped, so that a column called like a script stays a name.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `whyclust.explain` returned.
+    title : str, optional
+        Heading of the page.
+    notes : iterable of str
+        What a reader should know about the data (imputed values, columns left out, ...).
+    elbow : Elbow or mapping, optional
+        The inertia curve from which the number of clusters was chosen.
+    facts : mapping, optional
+        Further lines for the section 'How this was computed'.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris(as_frame=True).data
+    >>> page = render(wc.explain(KMeans(3, random_state=0).fit(X), X), title="Iris")
+    >>> "<title>Iris</title>" in page and "petal length (cm)" in page
+    True
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("whyclust.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = format_value
+    environment.filters["signed"] = lambda value: format_value(value, signed=True)
+    environment.filters["percent"] = _percent
+    curve = None
+    if elbow is not None:
+        curve = curve_drawing(elbow if isinstance(elbow, Mapping) else elbow.to_json())
+    summary = explanation.summary()
+    clusters = [_cluster(explanation, cluster) for cluster in summary]
+    return environment.get_template("page.html.jinja").render(
+        title=title or "Why these clusters?",
+        sentences=[line for line in explanation.describe().splitlines() if line.strip()],
+        clusters=clusters,
+        n_rows=len(explanation.clusters),
+        n_features=len(explanation.feature_names),
+        notes=list(notes),
+        curve=curve,
+        facts={**_facts(explanation), **(facts or {})},
+        versions=versions(),
+    )
+
+
+def to_html(
+    explanation: Explanation,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    notes: Iterable[str] = (),
+    elbow: Any = None,
+    facts: Mapping[str, object] | None = None,
+) -> Path:
+    """Write the page of `render` to a file, whole or not at all.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `whyclust.explain` returned.
+    path : path-like
+        The file to write; it is replaced if it exists.
+    title, notes, elbow, facts
+        As for `render`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris(as_frame=True).data
+    >>> ex = wc.explain(KMeans(3, random_state=0).fit(X), X)
+    >>> to_html(ex, Path(tempfile.mkdtemp()) / "report.html").name
+    'report.html'
+    """
+    path = Path(path)
+    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts)
+    # Written beside and moved: a reader never meets half a page.
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        Path(beside).chmod(0o644)
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result depends on.
+
+    Examples
+    --------
+    >>> sorted(versions())
+    ['numpy', 'python', 'scikit-learn', 'scipy', 'whyclust']
+    """
+    import platform
+    from importlib.metadata import version
+
+    import whyclust
+
+    packages = ("numpy", "scipy", "scikit-learn")
+    return {
+        "whyclust": whyclust.__version__,
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }
+
+
+def format_value(value: object, *, signed: bool = False) -> str:
+    """Write a value for people: four significant digits, text as it is, gaps as 'missing'.
+
+    Parameters
+    ----------
+    value : object
+        A number or text.
+    signed : bool
+        Whether positive numbers get a plus sign.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> format_value(1234.5678), format_value(0.000123456), format_value("red"), format_value(7)
+    ('1,235', '0.0001235', 'red', '7')
+    >>> format_value(-2.5, signed=True), format_value(float("nan"))
+    ('−2.5', 'missing')
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return "missing" if value is None else str(value)
+    number = float(value)
+    if math.isnan(number):
+        return "missing"
+    if number == int(number) if math.isfinite(number) else False:
+        text = f"{abs(number):,.0f}" if abs(number) < 1e15 else f"{abs(number):.4g}"
+    elif 1e3 <= abs(number) < 1e15:
+        text = f"{abs(number):,.0f}"
+    else:
+        text = f"{abs(number):.4g}"
+    if number < 0:
+        # A true minus sign is as wide as the plus sign, so that columns of numbers line up.
+        return "−" + text
+    return "+" + text if signed and number > 0 else text
+
+
+def _percent(value: float) -> str:
+    share = 100 * float(value)
+    return f"{share:.0f} %" if share >= 9.5 or share == 0 else f"{share:.1f} %"
+
+
+def _cluster(explanation: Explanation, cluster: Any) -> dict[str, Any]:
+    largest = float(np.abs(cluster.features["relevance"].to_numpy()).max()) or 1.0
+    features = [
+        {
+            "name": row["feature"],
+            "relevance": row["relevance"],
+            "width": round(100 * abs(row["relevance"]) / largest, 1),
+            "negative": row["relevance"] < 0,
+            "fraction": row["fraction"],
+            "direction": row["direction"],
+            "inside": row["inside"],
+            "outside": row["outside"],
+        }
+        for row in cluster.features.to_dict("records")
+    ]
+    # The strongest ones in either direction come first; a column that speaks against counts, too.
+    ranked = sorted(range(len(features)), key=lambda position: -features[position]["width"])
+    shown, rest = set(ranked[:TOP_FEATURES]), ranked[TOP_FEATURES:MORE_FEATURES]
+    return {
+        "id": cluster.cluster,
+        "anchor": f"cluster-{_slug(cluster.cluster)}",
+        "size": cluster.size,
+        "share": cluster.share,
+        "evidence": cluster.evidence,
+        "features": [feature for position, feature in enumerate(features) if position in shown],
+        "others": [features[position] for position in sorted(rest)],
+        "n_hidden": len(features) - len(shown) - len(rest),
+        "typical": _rows(explanation, cluster.typical),
+        "borderline": _rows(explanation, cluster.borderline),
+    }
+
+
+def _slug(name: object) -> str:
+    # Anchors take letters and digits only; the code point keeps different names apart.
+    return "".join(
+        letter if letter.isascii() and letter.isalnum() else f"_{ord(letter):x}" for letter in str(name)
+    )
+
+
+def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, Any]]:
+    chosen = list(positions)[:ROWS_OF_A_KIND]
+    some = explanation[chosen]
+    columns, relevances = some.top(ROW_FEATURES)
+    return [
+        {
+            "name": some.index[row],
+            "evidence": some.evidence[row],
+            "competitor": some.competitors[row],
+            "features": [
+                {
+                    "name": explanation.feature_names[column],
+                    "value": _value(some.data, row, int(column)),
+                    "relevance": relevance,
+                }
+                for column, relevance in zip(columns[row], relevances[row], strict=True)
+            ],
+        }
+        for row in range(len(chosen))
+    ]
+
+
+def _value(data: Any, row: int, column: int) -> object:
+    return data.iloc[row, column] if hasattr(data, "iloc") else data[row, column]
+
+
+def _facts(explanation: Explanation) -> dict[str, object]:
+    facts: dict[str, object] = dict(getattr(explanation, "details", None) or {})
+    return {
+        **{FACT_NAMES.get(key, key): value for key, value in facts.items()},
+        "rows": len(explanation.clusters),
+        "columns": len(explanation.feature_names),
+        "β (sharpness of the pooling over competitors)": explanation.beta,
+        "rule": explanation.rule,
+    }

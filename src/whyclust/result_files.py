@@ -1,0 +1,108 @@
+"""The results of the main job as a folder of files, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whyclust import save
+from whyclust.job import Result
+from whyclust.report import to_html
+
+
+def write_result(result: Result, folder: str | Path, *, title: str | None = None) -> Path:
+    """Write the report, the relevances, the clusters, the summary and the model.
+
+    Everything is written to a temporary folder and moved into place only when all is done.
+
+    Parameters
+    ----------
+    result : Result
+        What `explain_table` returned.
+    folder : str or pathlib.Path
+        Where to write; made if it does not exist. Files of the same names are replaced.
+    title : str, optional
+        Heading of the report.
+
+    Returns
+    -------
+    pathlib.Path
+        The report.
+    """
+    folder = Path(folder)
+    check_folder(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # In the folder itself if it exists: it may lie on another disk than its parent.
+    near = folder if folder.exists() else folder.parent
+    beside = Path(tempfile.mkdtemp(prefix=".whyclust-", dir=near))
+    try:
+        to_html(
+            result.explanation,
+            beside / "report.html",
+            title=title,
+            notes=result.notes,
+            elbow=result.elbow,
+            facts={
+                "method": result.computed["method"],
+                "number of clusters chosen by": result.computed["k_chosen_by"],
+                "seed": result.computed["seed"],
+            },
+        )
+        result.explanation.save(beside / "relevance.parquet")
+        result.clusters.to_csv(beside / "clusters.csv", index=False, encoding="utf-8")
+        save(result.network, beside / "model.npz")
+        found = result.explanation.summary().to_json()
+        summary = {"clusters": found, "computed": result.computed}
+        text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
+        (beside / "summary.json").write_text(text + "\n", encoding="utf-8")
+        _move(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return folder / "report.html"
+
+
+def check_folder(folder: Path) -> None:
+    """Raise ValueError if results cannot be written there.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"'{folder}' is a file, expected a folder for the results: name another.")
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise ValueError(f"'{existing}' cannot be written to: name another folder for the results.")
+
+
+def _move(beside: Path, folder: Path) -> None:
+    if folder.exists():
+        # The report goes last: who finds a new report finds the rest new, too.
+        for path in sorted(beside.iterdir(), key=lambda path: path.name == "report.html"):
+            path.replace(folder / path.name)
+        return
+    # A temporary folder is private; the result has the permissions that any new folder gets.
+    mask = os.umask(0)
+    os.umask(mask)
+    beside.chmod(0o777 & ~mask)
+    beside.replace(folder)
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy values into plain ones and what JSON cannot say (NaN, infinity) into null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

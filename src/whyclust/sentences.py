@@ -1,0 +1,99 @@
+"""Explanations in plain English."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whyclust.explanation import Explanation
+from whyclust.summary import ClusterSummary
+
+
+def number(value: Any) -> str:
+    """Four significant digits, no needless zeros.
+
+    >>> number(1115.7111), number(0.25), number("80% red")
+    ('1116', '0.25', '80% red')
+    """
+    if isinstance(value, str):
+        return value
+    if not np.isfinite(value):
+        return "unknown"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def join(parts: list[str]) -> str:
+    """Join a list as in a sentence.
+
+    >>> join(["a", "b", "c"])
+    'a, b and c'
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def describe_clusters(explanation: Explanation, top: int) -> str:
+    """One paragraph per cluster."""
+    summary = explanation.summary(members=1)
+    return "\n".join(describe_cluster(explanation, one, top) for one in summary)
+
+
+def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) -> str:
+    """What sets a cluster apart, and who is in it."""
+    strong = one.features[one.features["relevance"] > 0].head(top)
+    sentence = f"Cluster {one.cluster} holds {one.size} of {len(explanation)} rows ({one.share:.0%})"
+    chosen = "cluster" in str(explanation.details.get("question", "")).split(" ")[:1]
+    if chosen:
+        sentence = f"Cluster {one.cluster} was explained for {one.size} rows"
+    if len(strong) == 0:
+        return f"{sentence}; no feature speaks for it."
+    parts = [_feature(row) for row in strong.to_dict("records")]
+    sentence += f" and is set apart by {join(parts)}."
+    if one.borderline:
+        typical, edge = one.typical[0], one.borderline[0]
+        sentence += (
+            f" Row {explanation.index[typical]} is typical of it; row {explanation.index[edge]} is closest "
+            f"to leaving it, for cluster {explanation.competitors[edge]}."
+        )
+    return sentence
+
+
+def _feature(row: dict[Any, Any]) -> str:
+    share = f"{row['fraction']:.0%} of the relevance"
+    if row["direction"] in ("high", "low"):
+        values = f"{number(row['inside'])} on average, {number(row['outside'])} elsewhere"
+        return f"{row['direction']} {row['feature']} ({values}; {share})"
+    values = f"{number(row['inside'])}, {number(row['outside'])} elsewhere"
+    return f"{row['feature']} {row['direction']} ({values}; {share})"
+
+
+def describe_row(explanation: Explanation, top: int) -> str:
+    """Why this row is, or is not, in the cluster."""
+    label, cluster = explanation.index[0], explanation.clusters[0]
+    assigned, competitor = explanation.assigned[0], explanation.competitors[0]
+    strength = f"evidence {number(float(explanation.evidence[0]))}"
+    values = np.asarray(explanation.values)[0]
+    if assigned == cluster:
+        sentence = f"Row {label} is in cluster {cluster} and not in cluster {competitor} ({strength})"
+    else:
+        sentence = f"Row {label} is in cluster {assigned}, not in cluster {cluster} ({strength})"
+    order = np.argsort(-values, kind="stable")
+    speak_for = [position for position in order if values[position] > 0][:top]
+    speak_against = [position for position in order[::-1] if values[position] < 0][:top]
+    sentences = [f"{sentence}."]
+    for word, positions in (("for", speak_for), ("against", speak_against)):
+        if positions:
+            listed = join([_value(explanation, position, values[position]) for position in positions])
+            verb = "speaks" if len(positions) == 1 else "speak"
+            sentences.append(f"What {verb} {word} cluster {cluster}: {listed}.")
+    base = float(explanation.base_values[0])
+    if abs(base) > 1e-6 * max(1.0, float(np.abs(values).sum())):
+        sentences.append(f"{base:+.3g} belongs to no feature.")
+    return " ".join(sentences)
+
+
+def _value(explanation: Explanation, position: int, relevance: float) -> str:
+    name = explanation.feature_names[position]
+    value = explanation.column(name)[0]
+    shown = number(float(value)) if np.issubdtype(type(value), np.number) else str(value)
+    return f"{name} = {shown} ({relevance:+.3g})"

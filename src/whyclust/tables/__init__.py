@@ -1,0 +1,10 @@
+"""From a file to a table that can be clustered.
+
+`read_table` reads CSV, Parquet, Feather/Arrow and NumPy files; `plan_table` says what becomes of
+every column; `preparation` turns the plan into an unfitted scikit-learn transformer.
+"""
+
+from whyclust.tables.files import Table, read_table
+from whyclust.tables.plan import TablePlan, plan_table, preparation, unknown_column
+
+__all__ = ["Table", "TablePlan", "plan_table", "preparation", "read_table", "unknown_column"]

@@ -1,0 +1,315 @@
+"""Files into frames: the kind of a file is checked against its name, nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from whyclust.tables import delimited
+
+KIND_OF_SUFFIX = {
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".txt": "CSV",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".feather": "Arrow",
+    ".arrow": "Arrow",
+    ".ipc": "Arrow",
+    ".npy": "npy",
+    ".npz": "npz",
+}
+NAME_OF_KIND = {"Arrow": "Feather/Arrow", "npy": "a NumPy array", "npz": "a NumPy archive"}
+SUFFIX_OF_KIND = {
+    "CSV": ".csv",
+    "Parquet": ".parquet",
+    "Arrow": ".arrow",
+    "npy": ".npy",
+    "npz": ".npz",
+}
+
+# The names under which NumPy archives usually keep their table and its column names.
+ARCHIVE_TABLES = ("X", "x", "data", "features", "arr_0")
+ARCHIVE_NAMES = ("feature_names", "columns", "column_names", "names")
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was read from a file.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        One row per point; column names are unique strings.
+    notes : list of str
+        What a reader should know: a guessed encoding, renamed columns, ...
+    aside : list of str
+        Columns that are not features unless asked for (one-dimensional arrays in a NumPy archive).
+    """
+
+    frame: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+    aside: list[str] = field(default_factory=list)
+
+
+def read_table(path: str | Path) -> Table:
+    r"""Read a table from CSV, Parquet, Feather/Arrow, .npy or .npz.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        The ending says the kind (.csv, .tsv, .txt, .parquet, .pq, .feather, .arrow, .ipc, .npy or
+        .npz) and is checked against the content.
+
+    Returns
+    -------
+    Table
+        The frame with unique column names, and notes.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing, empty, of an unknown kind or not what its name says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "prices.csv"
+    >>> _ = path.write_text("name;price;price\nnut;1,5;2\nbolt;2,25;3\n")
+    >>> table = read_table(path)
+    >>> table.frame.columns.tolist()
+    ['name', 'price', 'price (2)']
+    >>> table.frame["price"].tolist()
+    [1.5, 2.25]
+    """
+    path = Path(path)
+    kind = _kind(path)
+    try:
+        table = READERS[kind](path)
+    except ValueError as error:
+        raise ValueError(f"'{path}': {error}") from error
+    frame, renamed = _unique_names(table.frame)
+    if frame.shape[1] == 0 or frame.shape[0] == 0:
+        raise ValueError(
+            f"'{path}' holds an empty table ({frame.shape[0]} rows, {frame.shape[1]} columns): "
+            "expected at least two rows and one column."
+        )
+    return Table(frame, [*table.notes, *renamed], table.aside)
+
+
+def _kind(path: Path) -> str:
+    if path.is_dir():
+        raise ValueError(f"'{path}' is a folder: give the file that holds the table.")
+    if not path.exists():
+        raise ValueError(f"'{path}' does not exist: check the name and the folder.")
+    kind = KIND_OF_SUFFIX.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(
+            f"'{path}' ends in '{path.suffix}', which is not a kind of table known here: "
+            f"expected one of {', '.join(KIND_OF_SUFFIX)}."
+        )
+    with path.open("rb") as file:
+        head = file.read(512)
+    if not head:
+        raise ValueError(f"'{path}' is empty (0 bytes): expected a table.")
+    found = _content(head)
+    if found != kind:
+        named = NAME_OF_KIND.get(kind, kind)
+        remedy = (
+            f"rename it to end in '{SUFFIX_OF_KIND[found]}'"
+            if found in SUFFIX_OF_KIND
+            else "save the table as CSV or Parquet"
+        )
+        raise ValueError(
+            f"'{path}' is named as {named} but holds {NAME_OF_KIND.get(found, found)}: {remedy}."
+        )
+    return kind
+
+
+def _content(head: bytes) -> str:
+    """Tell the kind of a file from its first bytes; whatever has no signature is text."""
+    if head.startswith(b"PAR1"):
+        return "Parquet"
+    if head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+        return "Arrow"
+    if head.startswith(b"\x93NUMPY"):
+        return "npy"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        # Archives of NumPy hold members called *.npy; spreadsheets and documents are archives, too.
+        return "npz" if b".npy" in head[:256] or len(head) < 30 else "a ZIP archive or spreadsheet"
+    signatures = {
+        b"\x1f\x8b": "gzip-compressed data",
+        b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+        b"%PDF": "a PDF document",
+        b"\x89PNG": "a picture",
+        b"SQLite format 3": "an SQLite database",
+        b"\x80\x04": "a Python pickle",
+        b"\x80\x05": "a Python pickle",
+        b"\x89HDF": "an HDF5 file",
+    }
+    for signature, name in signatures.items():
+        if head.startswith(signature):
+            return name
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<?xml")):
+        return "a web page or XML"
+    if start.startswith((b'{"', b"[{")):
+        return "JSON"
+    return "CSV"
+
+
+def _read_csv(path: Path) -> Table:
+    text, notes = delimited.decode(path.read_bytes())
+    frame, more, converted = delimited.parse(text)
+    notes += more
+    if converted:
+        names = ", ".join(f"'{name}'" for name in converted)
+        notes.append(f"Numbers written with commas were read as numbers in {names}.")
+    return Table(frame, notes)
+
+
+def _read_parquet(path: Path) -> Table:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return _from_arrow(pyarrow.parquet.ParquetFile(path).read())
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(_damaged("Parquet", error)) from error
+
+
+def _read_arrow(path: Path) -> Table:
+    import pyarrow
+    import pyarrow.feather
+    import pyarrow.ipc
+
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == b"\xff\xff\xff\xff":
+                file.seek(0)
+                return _from_arrow(pyarrow.ipc.open_stream(file).read_all())
+        return _from_arrow(pyarrow.feather.read_table(path))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(_damaged("Arrow", error)) from error
+
+
+def _from_arrow(table: object) -> Table:
+    frame = table.to_pandas()  # type: ignore[attr-defined]
+    # A stored index with a name (or of strings) identifies rows, so it becomes a column again.
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index()
+    return Table(frame)
+
+
+def _damaged(kind: str, error: Exception) -> str:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
+    return f"the {kind} file is damaged ({reason}): write it again."
+
+
+def _load_numpy(path: Path) -> object:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        if "pickle" in str(error) and "bject arrays" in str(error):
+            raise ValueError(
+                "the array holds Python objects, which are never loaded since they can run code: "
+                "save numbers, or a CSV or Parquet file."
+            ) from error
+        raise ValueError(_damaged("NumPy", error)) from error
+
+
+def _read_npy(path: Path) -> Table:
+    return Table(_frame_of(np.asarray(_load_numpy(path)), None))
+
+
+def _frame_of(array: np.ndarray, names: list[str] | None) -> pd.DataFrame:
+    if array.dtype.names:
+        return pd.DataFrame({name: array[name].ravel() for name in array.dtype.names})
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"found an array with {array.ndim} dimensions, expected rows and columns: "
+            "reshape it to (n_rows, n_columns)."
+        )
+    if array.dtype.kind not in "biufUS":
+        raise ValueError(f"found an array of type {array.dtype}, expected numbers or text: convert it first.")
+    if array.ndim == 1:
+        array = array[:, None]
+    names = names or [f"x{j}" for j in range(array.shape[1])]
+    return pd.DataFrame(array, columns=pd.Index(names))
+
+
+def _read_npz(path: Path) -> Table:
+    archive = _load_numpy(path)
+    arrays: dict[str, np.ndarray] = {}
+    for name in archive.files:  # type: ignore[attr-defined]
+        try:
+            arrays[name] = archive[name]  # type: ignore[index]
+        except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+            # Arrays of objects beside the table do no harm as long as nobody opens them.
+            continue
+    tables = [name for name, array in arrays.items() if array.ndim == 2]
+    chosen = next((name for name in ARCHIVE_TABLES if name in tables), None)
+    if len(tables) == 1:
+        chosen = tables[0]
+    if chosen is None and not tables and arrays:
+        lengths = {array.shape for array in arrays.values()}
+        if len(lengths) == 1 and next(iter(arrays.values())).ndim == 1:
+            return Table(pd.DataFrame(arrays))
+    if chosen is None:
+        shapes = ", ".join(f"'{name}' {array.shape}" for name, array in arrays.items())
+        raise ValueError(
+            f"found the arrays {shapes or '(none)'}, expected one with rows and columns: "
+            "save the table as the only two-dimensional array, or call it 'X'."
+        )
+    matrix = arrays.pop(chosen)
+    names = next(
+        (
+            [str(name) for name in arrays.pop(key)]
+            for key in ARCHIVE_NAMES
+            if key in arrays and arrays[key].shape == (matrix.shape[1],)
+        ),
+        None,
+    )
+    frame = _frame_of(matrix, names)
+    beside = {name: array for name, array in arrays.items() if array.shape == (len(frame),)}
+    aside = [name for name in beside if name not in frame.columns]
+    for name in aside:
+        frame[name] = beside[name]
+    notes = [f"The table is the array '{chosen}' of the archive."] if len(archive.files) > 1 else []  # type: ignore[attr-defined]
+    return Table(frame, notes, aside)
+
+
+def _unique_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Give every column a name of its own; names that occur twice are numbered and reported."""
+    original = ["" if name is None else str(name).strip() for name in frame.columns]
+    taken, names, repeated = set(original), [], []
+    seen: set[str] = set()
+    for position, name in enumerate(original):
+        unique = name or f"column {position + 1}"
+        number = 2
+        while unique in seen or (unique != name and unique in taken):
+            unique = f"{name or f'column {position + 1}'} ({number})"
+            number += 1
+        if name and unique != name:
+            repeated.append(f"'{unique}'")
+        seen.add(unique)
+        names.append(unique)
+    notes = []
+    if repeated:
+        notes.append(f"Column names that occur more than once were numbered: {', '.join(repeated)}.")
+    return frame.set_axis(names, axis=1), notes
+
+
+READERS: dict[str, Callable[[Path], Table]] = {
+    "CSV": _read_csv,
+    "Parquet": _read_parquet,
+    "Arrow": _read_arrow,
+    "npy": _read_npy,
+    "npz": _read_npz,
+}

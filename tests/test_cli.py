@@ -1,0 +1,310 @@
+"""The command line: what it writes, what it refuses, and that it never leaves half a result."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import whyclust as wc
+from whyclust.cli import _exit_code, main
+from whyclust.job import explain_table
+from whyclust.tables import Table
+
+FILES = {"report.html", "relevance.parquet", "clusters.csv", "summary.json", "model.npz"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def iris(folder):
+    frame = load_iris(as_frame=True).frame
+    frame.columns = ["sepal length", "sepal width", "petal length", "petal width", "species"]
+    frame.insert(0, "flower", [f"F{i:03d}" for i in range(len(frame))])
+    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[frame["species"]]
+    frame["colour"] = np.resize(["blue", "violet", "blue"], len(frame))
+    frame.loc[[4, 9], "sepal width"] = np.nan
+    frame.to_csv(folder / "iris.csv", index=False)
+    return frame
+
+
+def run(*arguments):
+    return _exit_code([str(argument) for argument in arguments])
+
+
+def refused(capsys, *arguments):
+    """Run, and return the one sentence on stderr."""
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1, captured.err
+    assert lines[0].startswith("whyclust: ")
+    assert "Traceback" not in captured.err
+    return lines[0]
+
+
+def test_main_job_writes_five_files_that_agree(iris, folder, capsys):
+    arguments = ["iris.csv", "-k", 3, "--out", "out", "--drop", "species", "--id-column", "flower"]
+    assert run("explain", *arguments) == 0
+    captured = capsys.readouterr()
+    assert "Report: out/report.html" in captured.out
+    assert "Cluster 0 holds" in captured.out
+    assert "'sepal width' has 2 missing of 150 values" in captured.err
+    assert {path.name for path in (folder / "out").iterdir()} == FILES
+
+    clusters = pd.read_csv(folder / "out" / "clusters.csv")
+    assert clusters.columns.tolist() == ["flower", "cluster", "evidence", "competitor"]
+    assert clusters["flower"].tolist() == iris["flower"].tolist()
+    assert (clusters["evidence"] >= 0).all()
+    assert (clusters["cluster"] != clusters["competitor"]).all()
+
+    explanation = wc.load(folder / "out" / "relevance.parquet")
+    assert explanation.feature_names == [
+        "sepal length",
+        "sepal width",
+        "petal length",
+        "petal width",
+        "colour",
+    ]
+    assert explanation.clusters.tolist() == clusters["cluster"].tolist()
+    np.testing.assert_allclose(explanation.evidence, clusters["evidence"])
+    np.testing.assert_allclose(
+        explanation.values.sum(axis=1) + explanation.base_values, explanation.explained, atol=1e-9
+    )
+
+    network = wc.load(folder / "out" / "model.npz")
+    new = pd.read_csv(folder / "iris.csv")[explanation.feature_names]
+    assert network.predict(new).tolist() == clusters["cluster"].tolist()
+    assert network.predict(new.iloc[[7]]).tolist() == [clusters["cluster"][7]]
+
+    summary = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert [cluster["cluster"] for cluster in summary["clusters"]] == [0, 1, 2]
+    assert sum(cluster["size"] for cluster in summary["clusters"]) == 150
+    computed = summary["computed"]
+    assert computed["k"] == 3
+    assert computed["k_chosen_by"] == "user"
+    assert computed["seed"] == 0
+    assert computed["n_rows"] == 150
+    assert computed["missing"] == {"sepal width": 2}
+    assert computed["columns"]["categorical"] == ["colour"]
+    assert computed["beta"] == pytest.approx(network.beta)
+    assert computed["versions"]["whyclust"] == wc.__version__
+    assert computed["elbow"] is None
+
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "petal length" in page
+    assert "How many clusters?" not in page
+
+
+def test_auto_shows_the_curve(folder, capsys):
+    load_wine(as_frame=True).data.to_parquet(folder / "wine.parquet")
+    assert run("explain", "wine.parquet", "-k", "auto", "--out", "out") == 0
+    computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
+    assert computed["k"] == 3
+    assert computed["k_chosen_by"] == "elbow"
+    assert computed["elbow"]["n_clusters"] == list(range(1, 11))
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "How many clusters?" in page
+    assert "<polyline" in page
+
+
+def test_the_seed_makes_results_repeatable(iris, folder):
+    for out in ("a", "b"):
+        arguments = ["--method", "kernel", "-k", 3, "--seed", 5, "--quiet", "--out", out]
+        assert run("explain", "iris.csv", "--drop", "species,flower", *arguments) == 0
+    for name in ("clusters.csv", "report.html", "summary.json"):
+        assert (folder / "a" / name).read_bytes() == (folder / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("method", ["kmeans", "kernel", "soft"])
+def test_methods(iris, folder, method, capsys):
+    arguments = ["-k", 3, "--method", method, "--quiet", "--out", "out", "--columns"]
+    assert run("explain", "iris.csv", *arguments, "petal length,petal width") == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+    clusters = pd.read_csv(folder / "out" / "clusters.csv")
+    assert clusters["cluster"].nunique() == 3
+    # Petals tell setosa apart, whatever the method.
+    assert clusters["cluster"][:50].nunique() == 1
+    assert clusters["row"].tolist() == list(range(1, 151))
+
+
+def test_labels_are_the_clusters(iris, folder, capsys):
+    assert run("explain", "iris.csv", "--labels", "species", "--out", "out") == 0
+    captured = capsys.readouterr()
+    clusters = pd.read_csv(folder / "out" / "clusters.csv")
+    assert clusters.columns.tolist() == ["row", "cluster", "given", "evidence", "competitor"]
+    agreement = (clusters["cluster"] == clusters["given"]).mean()
+    assert agreement > 0.8
+    agreeing = round(150 * agreement)
+    assert f"agrees with them on {agreeing} of 150 rows" in captured.err
+    assert "Cluster setosa holds" in captured.out
+    computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
+    assert computed["agreement"] == pytest.approx(agreement)
+    assert "species" not in wc.load(folder / "out" / "relevance.parquet").feature_names
+    assert f"{agreeing} of 150" in (folder / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_rows_without_a_label_are_left_out(folder, capsys):
+    frame = load_iris(as_frame=True).frame
+    frame.loc[[0, 60], "target"] = np.nan
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "--labels", "target", "--out", "out") == 0
+    assert "2 rows without a label were left out" in capsys.readouterr().err
+    rows = pd.read_csv(folder / "out" / "clusters.csv")["row"].tolist()
+    assert rows == [number for number in range(1, 151) if number not in (1, 61)]
+
+
+def test_many_labelled_rows_stand_on_a_sample(monkeypatch):
+    monkeypatch.setattr("whyclust.job.MAX_SUPPORT_ROWS", 40)
+    result = explain_table(Table(load_iris(as_frame=True).frame), labels="target")
+    assert any("random sample of 40 rows" in note for note in result.notes)
+    assert len(result.clusters) == 150
+    assert result.computed["agreement"] > 0.8
+
+
+def test_categories_alone_are_enough(folder):
+    frame = pd.DataFrame({"a": ["x", "y", "x", "y", "z"] * 4, "b": ["u", "u", "v", "v", "v"] * 4})
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "-k", 2, "--out", "out", "--quiet") == 0
+    assert wc.load(folder / "out" / "relevance.parquet").feature_names == ["a", "b"]
+
+
+def test_numpy_and_strange_text_work(folder):
+    X = load_iris().data
+    np.save(folder / "t.npy", X)
+    assert run("explain", "t.npy", "-k", 2, "--out", "npy", "--quiet") == 0
+    text = "größe;größe;<script>alert(1)</script>\n"
+    text += "".join(f"{a};{b};{c}\n".replace(".", ",") for a, b, c, _ in X)
+    (folder / "t.csv").write_bytes(text.encode("cp1252"))
+    assert run("explain", "t.csv", "-k", 2, "--out", "csv", "--quiet") == 0
+    page = (folder / "csv" / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "größe (2)" in page
+    assert "Windows-1252" in page
+
+
+TABLE = "a,b\n" + "".join(f"{i % 7},{i % 5}.5\n" for i in range(20))
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("a,b\n1,2\n3,inf\n5,6\n", [], "column 'b' holds an infinite number in row 2"),
+        ("", [], "empty"),
+        ("a,b\n", [], "empty table"),
+        ("a,b\n1,2\n", [], "found 1 row"),
+        ("a,b\n1,2\n1,2\n1,2\n", [], "no column can be used"),
+        ("a,b\nx1,y1\nx2,y2\nx3,y3\n", [], "no column can be used"),
+        ("a,b\n1,2\n1,2\n3,4\n3,4\n", ["-k", 2], "k = 2 but only 2 distinct rows"),
+        ("a,b\n1,2\n1,2\n3,4\n3,4\n", [], "found 2 distinct points"),
+        (TABLE, ["-k", 50], "use a k below"),
+        (TABLE, ["-k", 1], "at least 2"),
+        (TABLE, ["-k", "many"], "'auto'"),
+        (TABLE, ["-k", 2, "--columns", "a,zz"], "no column 'zz'"),
+        (TABLE, ["-k", 2, "--drop", "a,b"], "no column can be used"),
+        (TABLE, ["-k", 2, "--id-column", "aa"], "did you mean 'a'"),
+        (TABLE, ["--labels", "c"], "no column 'c'"),
+        (TABLE, ["--labels", "a", "-k", 3], "--labels takes the clusters from a column"),
+        (TABLE, ["--labels", "a", "--method", "soft"], "--labels takes the clusters"),
+        (TABLE, ["--labels", "a", "--columns", "a"], "as a feature and as the id or the labels"),
+        ("a,b\n1,x\n2,x\n3,x\n", ["--labels", "b"], "one label only"),
+        ("a,b\n1,x\n2,y\n3,z\n", ["--labels", "b"], "3 different values in 3 rows"),
+        ("a,b\n1,2\n1,2,3,4\n", [], "line 3 has 4 fields"),
+        ("PAR1 this is no table", [], "holds Parquet"),
+        (TABLE, ["--method", "magic"], "magic"),
+        (TABLE, ["--seed", "-1"], "seed"),
+        (TABLE, ["--nonsense"], "--nonsense"),
+        (TABLE, ["--out", "table.csv"], "is a file, expected a folder"),
+    ],
+)
+def test_bad_input_gets_one_sentence(folder, capsys, content, arguments, message):
+    (folder / "table.csv").write_text(content)
+    assert message in refused(capsys, "explain", "table.csv", *arguments)
+    assert {path.name for path in folder.iterdir()} == {"table.csv"}
+
+
+def test_files_that_are_not_there(folder, capsys):
+    assert "does not exist" in refused(capsys, "explain", "nothing.csv")
+    assert "is a folder" in refused(capsys, "explain", ".")
+    assert "FILE" in refused(capsys, "explain").upper()
+    assert "nonsense" in refused(capsys, "nonsense")
+
+
+def test_nothing_is_written_half(iris, folder, capsys, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("whyclust.result_files.save", fail)
+    before = {path.name for path in folder.iterdir()}
+    sentence = refused(capsys, "explain", "iris.csv", "-k", 3, "--out", "a/b")
+    assert "the disk is full" in sentence
+    assert {path.name for path in folder.iterdir()} - before <= {"a"}
+    assert not list((folder / "a").iterdir())
+
+
+def test_an_older_result_is_replaced_and_other_files_stay(iris, folder):
+    out = folder / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep me")
+    for k in (2, 3):
+        assert run("explain", "iris.csv", "-k", k, "--out", "out", "--quiet") == 0
+    assert {path.name for path in out.iterdir()} == FILES | {"mine.txt"}
+    assert pd.read_csv(out / "clusters.csv")["cluster"].nunique() == 3
+    assert {path.name for path in folder.iterdir()} == {"iris.csv", "out"}
+
+
+def test_ids_that_repeat_or_are_missing(folder, capsys):
+    frame = load_iris(as_frame=True).data
+    frame["who"] = [None, "b", "b", *(f"w{i}" for i in range(147))]
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "-k", 2, "--id-column", "who", "--out", "out") == 0
+    assert "1 ids repeat" in capsys.readouterr().err
+    ids = pd.read_csv(folder / "out" / "clusters.csv")["who"].tolist()
+    assert ids[:3] == ["row 1", "b", "b"]
+
+
+def test_demo_and_version_as_a_real_process(folder):
+    command = [sys.executable, "-c", "from whyclust.cli import main; main()"]
+    demo = subprocess.run([*command, "demo", "--out", "wine"], capture_output=True, text=True, check=True)
+    assert "Report: wine/report.html" in demo.stdout
+    # Not a terminal: no progress, no colours.
+    assert "\x1b" not in demo.stdout + demo.stderr
+    assert demo.stderr == ""
+    assert {path.name for path in (folder / "wine").iterdir()} == FILES
+    bad = subprocess.run([*command, "explain", "x.csv"], capture_output=True, text=True)
+    assert bad.returncode == 2
+    assert re.fullmatch(r"whyclust: .*does not exist.*\n", bad.stderr)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"whyclust {wc.__version__}\n"
+
+
+def test_help_names_every_option(capsys):
+    assert run("explain", "--help") == 0
+    text = capsys.readouterr().out
+    for option in ("-k", "--out", "--method", "--columns", "--drop", "--id-column", "--labels"):
+        assert option in text
+
+
+def test_progress_is_shown_on_a_terminal(iris, folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert run("explain", "iris.csv", "-k", 3, "--out", "out") == 0
+    assert "Writing the report" in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert run("explain", "iris.csv", "-k", 3, "--out", "out", "--quiet") == 0
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,182 @@
+"""The report: complete, self-contained, and safe whatever the columns are called."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine
+
+import whyclust as wc
+from whyclust.cluster.elbow import choose_k
+from whyclust.report import render, to_html
+from whyclust.report.page import format_value
+
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}",
+    "</title><svg onload=alert(1)>",
+    "' style='position:fixed",
+]
+VOID = {"meta", "br", "img"}
+
+
+class Checker(HTMLParser):
+    """Collect tags, attributes and text, and see that tags are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], set(), [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def check(page):
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    # Nothing is fetched and nothing runs.
+    assert not checker.tags & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    for name, value in checker.attributes:
+        assert not name.startswith("on")
+        assert name != "src"
+        if name == "href":
+            assert value.startswith("#")
+    assert "url(" not in page
+    assert "@import" not in page
+    return checker
+
+
+def explained(X, k=3):
+    return wc.explain(KMeans(k, n_init=2, random_state=0).fit(X), X)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return explained(load_wine(as_frame=True).data)
+
+
+def test_the_page_is_complete(wine):
+    elbow = choose_k([1, 2, 3, 4], [100.0, 50.0, 20.0, 15.0])
+    page = render(wine, title="Wines", notes=["A note."], elbow=elbow, facts={"seed": 17})
+    checker = check(page)
+    text = " ".join(checker.text)
+    assert page.startswith("<!doctype html>")
+    assert "<title>Wines</title>" in page
+    for name in wine.feature_names:
+        assert name in text
+    for cluster in wine.summary():
+        assert f"Cluster {cluster.cluster}" in text
+        assert str(cluster.size) in text
+    for sentence in wine.describe().splitlines():
+        assert sentence in text
+    for heading in ("Typical rows", "Borderline rows", "How many clusters?", "Notes on the data"):
+        assert heading in text
+    assert "A note." in text
+    assert "min_take_most" in text
+    assert wc.__version__ in text
+    assert "17" in text
+    for anchor in re.findall(r'href="#([^"]+)"', page):
+        assert f'id="{anchor}"' in page
+
+
+def test_parts_without_content_are_left_out(wine):
+    page = render(wine)
+    assert "How many clusters?" not in page
+    assert "Notes on the data" not in page
+    assert "Why these clusters?" in page
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_names_cannot_run(evil):
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame(generator.normal(size=(40, 2)), columns=[evil, "b"])
+    frame.index = [f"{evil}{i}" for i in range(40)]
+    page = render(
+        explained(frame),
+        title=evil,
+        notes=[evil],
+        facts={evil: evil},
+    )
+    checker = check(page)
+    assert sum(evil in text for text in checker.text) > 5
+    assert "49" not in "".join(re.findall(r"<h1>(.*?)</h1>", page))
+
+
+def test_many_columns_and_clusters_and_long_names():
+    generator = np.random.default_rng(0)
+    names = [f"{'a_long_name_' * 10}{j}" for j in range(50)]
+    frame = pd.DataFrame(generator.normal(size=(300, 50)), columns=names)
+    page = render(explained(frame, k=12))
+    check(page)
+    assert page.count("The other 42 columns") == 12
+
+
+def test_categories_and_gaps():
+    frame = pd.DataFrame(
+        {
+            "colour": np.resize(["red", "blue"], 60),
+            "size": np.where(np.arange(60) == 5, np.nan, np.arange(60.0) % 11),
+        }
+    )
+    from whyclust.job import explain_table
+    from whyclust.tables import Table
+
+    page = render(explain_table(Table(frame), k=2).explanation)
+    check(page)
+    assert "colour = red" in page or "colour = blue" in page
+
+
+def test_sparse_tables_and_cluster_names():
+    generator = np.random.default_rng(0)
+    X = scipy.sparse.random(60, 8, density=0.3, format="csr", rng=generator)
+    page = render(explained(X, k=2))
+    check(page)
+
+
+def test_writing_a_file(wine, tmp_path):
+    path = to_html(wine, tmp_path / "report.html", title="Wines")
+    assert path == tmp_path / "report.html"
+    check(path.read_text(encoding="utf-8"))
+    assert wine.to_html(tmp_path / "again.html").read_text(encoding="utf-8")
+    with pytest.raises(OSError):
+        to_html(wine, tmp_path / "no such folder" / "report.html")
+    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "again.html"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.0, "0"),
+        (np.float32(0.5), "0.5"),
+        (-1234567, "−1,234,567"),
+        (123456.789, "123,457"),
+        (1e300, "1e+300"),
+        (float("inf"), "inf"),
+        (None, "missing"),
+        (True, "True"),
+        ("1e5", "1e5"),
+    ],
+)
+def test_values_for_people(value, text):
+    assert format_value(value) == text

@@ -1,0 +1,310 @@
+"""Reading tables of all kinds, and what becomes of their columns."""
+
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whyclust.tables import plan_table, preparation, read_table
+from whyclust.tables.delimited import decode, sniff_delimiter
+
+FRAME = pd.DataFrame({"a": [1.5, 2.5, -3.0], "b": [1, 2, 3], "c": ["x", "y", "x"]})
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_every_kind_of_file_gives_the_same_table(tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    FRAME.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    FRAME.to_feather(tmp_path / "t.feather")
+    table = pa.Table.from_pandas(FRAME)
+    with pa.ipc.new_stream(str(tmp_path / "t.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    for path in sorted(tmp_path.iterdir()):
+        read = read_table(path)
+        pd.testing.assert_frame_equal(read.frame, FRAME, check_dtype=False)
+        assert read.notes == []
+
+
+def test_numpy_files(tmp_path):
+    X = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "t.npy", X)
+    assert read_table(tmp_path / "t.npy").frame.columns.tolist() == ["x0", "x1"]
+    np.save(tmp_path / "one.npy", X[:, 0])
+    assert read_table(tmp_path / "one.npy").frame.shape == (3, 1)
+    structured = np.array([(1, 2.0), (3, 4.0)], dtype=[("n", int), ("v", float)])
+    np.save(tmp_path / "s.npy", structured)
+    assert read_table(tmp_path / "s.npy").frame.columns.tolist() == ["n", "v"]
+    np.savez(tmp_path / "t.npz", X=X, y=np.array([0, 1, 1]), feature_names=np.array(["p", "q"]))
+    read = read_table(tmp_path / "t.npz")
+    assert read.frame.columns.tolist() == ["p", "q", "y"]
+    assert read.aside == ["y"]
+    assert plan_table(read.frame, aside=read.aside).numeric == ["p", "q"]
+    np.savez_compressed(tmp_path / "columns.npz", u=X[:, 0], v=X[:, 1])
+    assert read_table(tmp_path / "columns.npz").frame.columns.tolist() == ["u", "v"]
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 2, 2)), np.array([[1j, 2]]), np.float64(3.0)])
+def test_arrays_that_are_no_table(tmp_path, array):
+    np.save(tmp_path / "t.npy", array)
+    with pytest.raises(ValueError, match=r"found an array .* expected"):
+        read_table(tmp_path / "t.npy")
+
+
+def test_objects_are_never_unpickled(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="can run code"):
+        read_table(tmp_path / "t.npy")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters(delimiter):
+    text = "\n".join(
+        delimiter.join(fields) for fields in [["name", "price"], [f'"a{delimiter}b"', "1.5"], ["plain", "2"]]
+    )
+    assert sniff_delimiter(text) == delimiter
+
+
+def test_semicolons_with_decimal_commas(tmp_path):
+    path = write(tmp_path / "t.csv", "name;größe;n\nx;1,5;1\ny;1.234,75;2\nz;;3\n")
+    table = read_table(path)
+    assert table.frame["größe"].tolist()[:2] == [1.5, 1234.75]
+    assert table.frame["größe"].isna().tolist() == [False, False, True]
+    assert "commas" in table.notes[0]
+
+
+def test_thousands_in_a_comma_file(tmp_path):
+    path = write(tmp_path / "t.csv", 'a,b\n"1,234","1,5"\n"12","2,75"\n')
+    assert read_table(path).frame.to_dict("list") == {"a": [1234.0, 12.0], "b": [1.5, 2.75]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_encodings(tmp_path, encoding):
+    path = write(tmp_path / "t.csv", "straße;ort\nä;1\nö;2\n".encode(encoding))
+    table = read_table(path)
+    assert table.frame.columns.tolist() == ["straße", "ort"]
+    assert table.frame["straße"].tolist() == ["ä", "ö"]
+    assert len(table.notes) == (encoding in {"cp1252", "utf-16-le"})
+
+
+@given(st.binary(max_size=60))
+def test_decoding_never_fails_but_by_value_error(raw):
+    try:
+        text, _ = decode(raw)
+    except ValueError as error:
+        assert "expected" in str(error) or "save" in str(error)
+    else:
+        assert isinstance(text, str)
+
+
+@given(st.text(alphabet='ab1,;|\t\n\r"é. -', max_size=60))
+def test_any_text_is_read_or_refused_in_one_sentence(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    try:
+        frame = read_table(path).frame
+    except ValueError as error:
+        assert str(path) in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert frame.columns.is_unique
+        assert len(frame) > 0
+
+
+def test_header_oddities(tmp_path):
+    counted = read_table(write(tmp_path / "y.csv", "2019,2020,2021\n3,4,5\n"))
+    assert counted.frame.columns.tolist() == ["2019", "2020", "2021"]
+    numbers = read_table(write(tmp_path / "n.csv", "1,7\n3,4\n"))
+    assert numbers.frame.columns.tolist() == ["column 1", "column 2"]
+    assert len(numbers.frame) == 2
+    row_names = read_table(write(tmp_path / "r.csv", "a,b\nr1,1,2\nr2,3,4\n"))
+    assert row_names.frame.columns.tolist() == ["column 1", "a", "b"]
+    trailing = read_table(write(tmp_path / "e.csv", "a,b\n1,2,\n3,4,\n"))
+    assert trailing.frame[["a", "b"]].to_numpy().tolist() == [[1, 2], [3, 4]]
+    two_lines = read_table(write(tmp_path / "q.csv", '"a\nb",c\n1,2\n3,4\n'))
+    assert two_lines.frame.columns.tolist() == ["a\nb", "c"]
+    hint = read_table(write(tmp_path / "s.csv", "sep=;\na;b\n1;2\n"))
+    assert hint.frame.columns.tolist() == ["a", "b"]
+
+
+def test_names_that_occur_twice_are_numbered_and_reported(tmp_path):
+    path = write(tmp_path / "t.csv", "a,a,a (2),\n1,2,3,4\n5,6,7,8\n")
+    table = read_table(path)
+    assert table.frame.columns.tolist() == ["a", "a (3)", "a (2)", "column 4"]
+    assert "'a (3)'" in table.notes[0]
+    repeated = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(repeated, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == ["a", "a (2)"]
+
+
+def test_a_stored_index_becomes_a_column(tmp_path):
+    FRAME.set_index(pd.Index(["r1", "r2", "r3"], name="who")).to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == ["who", "a", "b", "c"]
+
+
+def parquet_bytes():
+    buffer = io.BytesIO()
+    FRAME.to_parquet(buffer)
+    return buffer.getvalue()
+
+
+def spreadsheet_bytes():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<x/>" * 100)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "t.csv",
+            parquet_bytes(),
+            "named as CSV but holds Parquet: rename it to end in",
+        ),
+        ("t.parquet", b"a,b\n1,2\n", "named as Parquet but holds CSV"),
+        ("t.feather", b"a,b\n1,2\n", "named as Feather/Arrow but holds CSV"),
+        ("t.npy", b"a,b\n1,2\n", "named as a NumPy array but holds CSV"),
+        ("t.csv", spreadsheet_bytes(), "a ZIP archive or spreadsheet: save the table as CSV"),
+        ("t.csv", b"<!DOCTYPE html><html></html>", "a web page"),
+        ("t.csv", b'{"a": 1}', "JSON"),
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"  \n \n", "is empty"),
+        ("t.csv", b"a,b\n", "empty table"),
+        ("t.csv", b"a,b\n1,2\n1,2,3,4\n", "line 3 has 4 fields separated by commas where 2"),
+        ("t.csv", b"a,b\x00\x01\x02\n", "zero bytes"),
+        ("t.parquet", parquet_bytes()[:60], "damaged"),
+        ("t.arrow", b"ARROW1\x00\x00junk", "damaged"),
+        ("t.npy", b"\x93NUMPY\x01\x00junk", "damaged"),
+        ("t.xlsx", b"PK", "not a kind of table known here"),
+        ("t", b"a", "not a kind of table known here"),
+    ],
+)
+def test_files_that_are_not_what_they_say(tmp_path, name, content, message):
+    with pytest.raises(ValueError, match=message) as error:
+        read_table(write(tmp_path / name, content))
+    assert "\n" not in str(error.value)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(ValueError, match="does not exist"):
+        read_table(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match="is a folder"):
+        read_table(tmp_path)
+
+
+def many_kinds(n=40):
+    generator = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "id": range(1000, 1000 + n),
+            "row": range(n),
+            "code": [f"code {i}" for i in range(n)],
+            "number": generator.normal(size=n),
+            "whole": generator.integers(0, 5, n),
+            "gappy": np.where(np.arange(n) == 3, np.nan, generator.normal(size=n)),
+            "flag": np.arange(n) % 2 == 0,
+            "colour": np.resize(["red", "green", "blue"], n),
+            "grade": pd.Categorical(np.resize(["low", "high"], n)),
+            "gappy text": np.resize(np.array(["a", "b", None, "a"], dtype=object), n),
+            "gappy flag": np.resize(np.array([True, False, None], dtype=object), n),
+            "same": 7.0,
+            "rounding": 0.1 + np.resize([0, 1e-17], n),
+            "empty": np.nan,
+            "when": pd.date_range("2024-01-01", periods=n),
+            "day": pd.date_range("2024-01-01", periods=n).strftime("%Y-%m-%d").to_numpy()[::-1],
+            "essay": [f"text {i % 35}" for i in range(n)],
+            "list": [[1, 2]] * n,
+            "nullable": pd.array(np.arange(n) % 3, dtype="Int64"),
+        }
+    )
+
+
+def test_what_becomes_of_every_column():
+    plan = plan_table(many_kinds())
+    assert plan.numeric == ["number", "whole", "gappy", "nullable"]
+    assert plan.categorical == ["flag", "colour", "grade", "gappy text", "gappy flag"]
+    assert plan.missing == {"gappy": 1, "gappy text": 10, "gappy flag": 13}
+    reasons = {
+        "id": "identifies the rows",
+        "row": "numbers the rows",
+        "code": "identifier",
+        "same": "same value",
+        "rounding": "same value",
+        "empty": "no values",
+        "when": "dates",
+        "day": "dates",
+        "essay": "35 different values",
+        "list": "not numbers or text",
+    }
+    assert plan.dropped.keys() == reasons.keys()
+    for name, reason in reasons.items():
+        assert reason in plan.dropped[name]
+        assert any(f"'{name}'" in note for note in plan.notes)
+
+
+def test_preparation_standardises_imputes_and_encodes():
+    plan = plan_table(many_kinds())
+    X = preparation(plan).fit_transform(plan.features)
+    assert X.shape == (40, 4 + 2 + 3 + 2 + 3 + 3)
+    assert np.isfinite(X).all()
+    np.testing.assert_allclose(X[:, :4].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X[:, [0, 1, 3]].std(axis=0), 1)
+    # The imputed value is the mean, which standardises to zero.
+    assert abs(X[3, 2]) < 1e-12
+    assert set(np.unique(X[:, 4:])) == {0.0, 1.0}
+
+
+def test_columns_asked_for_are_not_taken_for_identifiers():
+    plan = plan_table(many_kinds(), columns=["id", "number"])
+    assert plan.numeric == ["id", "number"]
+    assert plan_table(many_kinds(), drop=["number"], aside=["whole"]).numeric == [
+        "gappy",
+        "nullable",
+    ]
+
+
+def test_numbers_with_blemishes():
+    values = [str(i / 7) for i in range(100)]
+    values[41] = "n.n."
+    plan = plan_table(pd.DataFrame({"a": values}))
+    assert plan.numeric == ["a"]
+    assert plan.missing == {"a": 1}
+    assert "'n.n.' (row 42)" in plan.notes[0]
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinity_names_column_and_row(bad):
+    frame = pd.DataFrame({"ok": [1.0, 2.0, 3.0], "bad one": [1.0, bad, 2.0]})
+    with pytest.raises(ValueError, match="column 'bad one' holds an infinite number in row 2"):
+        plan_table(frame)
+    assert plan_table(frame, drop=["bad one"]).numeric == ["ok"]
+
+
+def test_plans_that_cannot_be_made():
+    with pytest.raises(ValueError, match="larger than"):
+        plan_table(pd.DataFrame({"a": [1.0, 1e200]}))
+    with pytest.raises(ValueError, match=r"no column can be used .*'a' has the same value"):
+        plan_table(pd.DataFrame({"a": [1.0, 1.0]}))
+    with pytest.raises(ValueError, match="did you mean 'price'"):
+        plan_table(pd.DataFrame({"price": [1.0, 2.0]}), columns=["pirce"])
+    with pytest.raises(ValueError, match="the table has 'price'"):
+        plan_table(pd.DataFrame({"price": [1.0, 2.0]}), drop=["zzz"])
+    with pytest.raises(ValueError, match="no rows"):
+        plan_table(pd.DataFrame({"a": []}))
+
+
+def test_row_labels_that_repeat_do_no_harm():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]}, index=[5, 5, 5])
+    assert plan_table(frame).features["a"].tolist() == [1.0, 2.0, 4.0]
