@@ -124,6 +124,15 @@ class LiteralKernel:
         return LiteralExplanation(values, float(sum(top_rule(h))), float(evidence))
 
 
+def blobs(seed, n_points=36, n_features=3):
+    """Overlapping groups of unequal width, so that margins are small and norms differ."""
+    generator = np.random.default_rng(seed)
+    middles = generator.normal(scale=1.5, size=(5, n_features))
+    widths = generator.uniform(0.3, 1.2, size=5)
+    group = generator.integers(5, size=n_points)
+    return middles[group] + widths[group, None] * generator.normal(size=(n_points, n_features))
+
+
 # --------------------------------------------------------------------------- from fitted models
 
 

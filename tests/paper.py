@@ -306,13 +306,9 @@ def kernel_relevance(x, cluster, competitors, gamma, top_rule):
     result = np.zeros(len(x))
     for k, competitor in enumerate(competitors):
         other_weights = competitor.log_weights(gamma)
-        share_j = softmax(
-            [-gamma * h_jk[k][j] + other_weights[j] for j in range(len(other_weights))]
-        )
+        share_j = softmax([-gamma * h_jk[k][j] + other_weights[j] for j in range(len(other_weights))])
         for j in range(len(other_weights)):
-            share_i = softmax(
-                [gamma * h_ijk[k][j][i] + own_weights[i] for i in range(len(own_weights))]
-            )
+            share_i = softmax([gamma * h_ijk[k][j][i] + own_weights[i] for i in range(len(own_weights))])
             for i in range(len(own_weights)):
                 relevance = share_i[i] * share_j[j] * relevance_k[k]  # footnote 1
                 relevance *= h_ijk[k][j][i] / h_k[k]  # Eq. (10)
@@ -332,9 +328,7 @@ def kernel_relevance_from_weights(x, cluster, competitors, gamma, weights):
         other_weights = competitor.log_weights(gamma)
         share_j = softmax([-gamma * h + w for h, w in zip(h_jk[k], other_weights, strict=True)])
         for j in range(len(other_weights)):
-            share_i = softmax(
-                [gamma * h + w for h, w in zip(h_ijk[k][j], own_weights, strict=True)]
-            )
+            share_i = softmax([gamma * h + w for h, w in zip(h_ijk[k][j], own_weights, strict=True)])
             for i in range(len(own_weights)):
                 u_i, u_j = cluster.place(i), competitor.place(j)
                 if u_i is not None and u_j is not None:

@@ -58,7 +58,7 @@ def test_main_job_writes_five_files_that_agree(iris, folder, capsys):
     captured = capsys.readouterr()
     assert "Report: out/report.html" in captured.out
     assert "Cluster 0 holds" in captured.out
-    assert "'sepal width' has 2 missing of 150 values" in captured.err
+    assert "(of 150) were replaced by the mean of their column: 'sepal width' (2)" in captured.err
     assert {path.name for path in (folder / "out").iterdir()} == FILES
 
     clusters = pd.read_csv(folder / "out" / "clusters.csv")
@@ -272,6 +272,26 @@ def test_ids_that_repeat_or_are_missing(folder, capsys):
     assert "1 ids repeat" in capsys.readouterr().err
     ids = pd.read_csv(folder / "out" / "clusters.csv")["who"].tolist()
     assert ids[:3] == ["row 1", "b", "b"]
+
+
+def test_an_id_column_may_have_any_name(folder):
+    frame = load_iris(as_frame=True).data
+    frame["cluster"] = [f"w{i}" for i in range(150)]
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "-k", 2, "--id-column", "cluster", "--out", "o", "--quiet") == 0
+    clusters = pd.read_csv(folder / "o" / "clusters.csv")
+    assert clusters.columns.tolist() == ["id", "cluster", "evidence", "competitor"]
+
+
+def test_names_cannot_write_to_the_terminal(folder, capsys):
+    frame = pd.DataFrame(load_iris().data[:, :2], columns=["\x1b[31mred\x1b[0m", "b\nc"])
+    frame["\x1b[2Jempty"] = np.nan
+    frame.to_parquet(folder / "t.parquet")
+    assert run("explain", "t.parquet", "-k", 2) == 0
+    captured = capsys.readouterr()
+    assert "\x1b" not in captured.out + captured.err
+    assert "?[31mred" in captured.out
+    assert "\x1b" not in refused(capsys, "explain", "t.parquet", "--labels", "\x1b[2Jempt")
 
 
 def test_demo_and_version_as_a_real_process(folder):

@@ -6,15 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
 
 import paper
 import whyclust as wc
 from literal_models import (
     LiteralKernel,
     LiteralPrototypes,
+    blobs,
     literal_of_centers,
     literal_of_kernel,
     literal_of_soft,
@@ -48,15 +46,6 @@ MODELS = {
         literal_of_kernel,
     ),
 }
-
-
-def blobs(seed, n_points=36, n_features=3):
-    """Overlapping groups of unequal width, so that margins are small and norms differ."""
-    generator = np.random.default_rng(seed)
-    middles = generator.normal(scale=1.5, size=(5, n_features))
-    widths = generator.uniform(0.3, 1.2, size=5)
-    group = generator.integers(5, size=n_points)
-    return middles[group] + widths[group, None] * generator.normal(size=(n_points, n_features))
 
 
 @pytest.fixture(scope="module")
@@ -194,85 +183,6 @@ def test_an_absolute_decision_refuses_the_rules_of_the_hard_minimum(fitted):
     _, X, _, net = fitted("soft, absolute")
     with pytest.raises(ValueError, match="absolute"):
         net.relevance(X, rule="expected")
-
-
-@pytest.mark.parametrize("n_components", [2, 4])
-@pytest.mark.parametrize("whiten", [False, True])
-def test_linear_features_equal_the_loop_over_competitors(n_components, whiten):
-    X = blobs(3, n_features=4)
-    model = make_pipeline(
-        StandardScaler(),
-        PCA(n_components, whiten=whiten, random_state=0),
-        KMeans(4, n_init=2, random_state=0),
-    ).fit(X)
-    scaler, pca, kmeans = (step for _, step in model.steps)
-    rotation = pca.components_
-    if whiten:
-        rotation = rotation / np.sqrt(pca.explained_variance_)[:, None]
-    matrix = rotation / scaler.scale_  # a = A x + b
-    shift = -matrix @ scaler.mean_ - rotation @ pca.mean_
-    assert np.abs(X @ matrix.T + shift - model[:-1].transform(X)).max() < 1e-12
-    pre_images = [
-        paper.minimum_norm_pre_image(matrix, shift, center, scaler.mean_)
-        for center in kmeans.cluster_centers_
-    ]
-    net = wc.neuralize(model, X)
-    result = net.relevance(X[:N_EXPLAINED])
-    for position, x in enumerate(X[:N_EXPLAINED]):
-        a = matrix @ x + shift
-        c = int(kmeans.predict(a[None])[0])
-        h = paper.activations(a, paper.k_means_neurons(kmeans.cluster_centers_, c))
-        values = paper.linear_feature_relevance(
-            x,
-            matrix,
-            kmeans.cluster_centers_,
-            pre_images,
-            c,
-            paper.min_take_most_weights(h, net.beta),
-        )
-        assert np.abs(result.values[position] - values).max() < EXACT
-        assert abs(result.explained[position] - min(h)) < EXACT
-        assert abs(result.base_values[position] - (min(h) - values.sum())) < EXACT
-
-
-def test_a_diagonal_map_leaves_relevance_as_it_was():
-    X = blobs(4) * [1.0, 10.0, 0.01] + [0.0, 5.0, 1e3]
-    model = make_pipeline(StandardScaler(), KMeans(3, n_init=2, random_state=0)).fit(X)
-    through = wc.neuralize(model, X).relevance(X)
-    inside = wc.neuralize(model[-1], model[:-1].transform(X)).relevance(model[:-1].transform(X))
-    # One unit in the last place of 1e3 is 1e-11 of the width of the last column.
-    assert np.abs(through.values - inside.values).max() < 1e-10
-    assert np.abs(through.base_values).max() < 1e-10
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
-def test_a_norm_is_a_scale_of_each_row(norm):
-    X = blobs(5) + 2.0
-    model = make_pipeline(Normalizer(norm), KMeans(3, n_init=2, random_state=0)).fit(X)
-    inside = model[:-1].transform(X)
-    expected = wc.neuralize(model[-1], inside).relevance(inside)
-    through = wc.neuralize(model, X).relevance(X)
-    assert np.abs(through.values - expected.values).max() < EXACT
-    assert np.abs(through.base_values).max() < EXACT
-
-
-def test_a_norm_after_a_rotation_scales_the_row_before_it():
-    X = blobs(6, n_features=4) + 1.0
-    model = make_pipeline(
-        TruncatedSVD(2, random_state=0), Normalizer(), KMeans(3, n_init=2, random_state=0)
-    ).fit(X)
-    matrix, centers = model[0].components_, model[-1].cluster_centers_
-    pre_images = [np.linalg.pinv(matrix) @ center for center in centers]
-    net = wc.neuralize(model, X)
-    result = net.relevance(X[:N_EXPLAINED])
-    for position, x in enumerate(X[:N_EXPLAINED]):
-        scaled = x / np.linalg.norm(matrix @ x)
-        c = int(model[-1].predict((matrix @ scaled)[None])[0])
-        h = paper.activations(matrix @ scaled, paper.k_means_neurons(centers, c))
-        weights = paper.min_take_most_weights(h, net.beta)
-        values = paper.linear_feature_relevance(scaled, matrix, centers, pre_images, c, weights)
-        assert np.abs(result.values[position] - values).max() < EXACT
-        assert abs(result.explained[position] - min(h)) < EXACT
 
 
 # --------------------------------------------------------------------------- made-up data

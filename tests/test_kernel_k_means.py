@@ -1,7 +1,5 @@
 """KernelKMeans against the papers' equations, written out entry by entry."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -242,9 +240,7 @@ def literal_standard_distances(model, X, gamma):
     columns = []
     for k in range(model.n_clusters):
         own = model.support_vectors_[model.support_clusters_ == k]
-        columns.append(
-            literal_feature_distance(1.0, gaussian(X, own, gamma), gaussian(own, own, gamma))
-        )
+        columns.append(literal_feature_distance(1.0, gaussian(X, own, gamma), gaussian(own, own, gamma)))
     return np.column_stack(columns)
 
 
@@ -637,12 +633,10 @@ def test_best_of_the_starts_is_kept():
 
 def test_thousands_of_support_vectors():
     X, y = make_blobs(5000, n_features=8, centers=4, random_state=0)
-    begin = time.perf_counter()
     model = KernelKMeans(4, algorithm="standard", n_init=1, random_state=0).fit(X)
     assert len(model.support_vectors_) == 5000
     assert adjusted_rand_score(y, model.labels_) > 0.99
     assert np.array_equal(model.predict(X), model.labels_)
-    assert time.perf_counter() - begin < 60  # about 2 s; a guard against (n × m × d) arrays
 
 
 def test_many_support_vectors_by_em():

@@ -265,23 +265,27 @@ def test_a_row_alone_equals_the_row_in_a_block_and_in_the_table(network, name):
 @pytest.mark.parametrize("rule", ["min_take_most", "expected"])
 @pytest.mark.parametrize("kind", ["k-means", "kernel"])
 def test_relevance_is_continuous_where_the_nearest_competitor_changes(kind, rule):
-    # A point that walks past clusters 2 and 1 within cluster 0 meets them in turn.
-    centers = np.array([[0.0, 0.0], [3.0, 2.0], [-3.0, 2.0], [0.0, -9.0]])
+    # Between the ends of the walk, all within cluster 0, clusters 1 and 2 are nearest in turn.
+    centers = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [0.0, -9.0]])
     if kind == "k-means":
         model = KMeans(4, init=centers, n_init=1, max_iter=1).fit(centers)
     else:
         model = KernelKMeans(4, algorithm="standard", gamma=0.2, init=np.arange(4), max_iter=0)
         model.fit(centers)
     net = wc.neuralize(model, centers)
-    jumps = []
-    for n_steps in (100, 1000):
-        line = np.linspace([-0.8, 0.4], [0.8, 0.4], n_steps + 1)
+
+    def largest_jump(net, n_steps):
+        line = np.linspace([0.9, -0.1], [-0.1, 0.9], n_steps + 1)
         result = net.relevance(line, rule=rule)
         assert (result.assigned == 0).all()
         assert set(result.competitors) == {1, 2}
-        jumps.append(largest(np.diff(result.values, axis=0)))
-    # Ten times smaller steps, ten times smaller jumps (a jump that stays would show as 1).
-    assert jumps[1] < 0.11 * jumps[0]
+        return largest(np.diff(result.values, axis=0))
+
+    # Ten times smaller steps, ten times smaller jumps.
+    assert largest_jump(net, 1001) < 0.11 * largest_jump(net, 101)
+    # Not so for min-take-all, which the paper avoids: there the jump stays.
+    hard = dataclasses.replace(net, beta=1e9)
+    assert largest_jump(hard, 1001) > 0.9 * largest_jump(hard, 101)
 
 
 # --------------------------------------------------------------------------- difficult places
@@ -347,9 +351,9 @@ def test_kernel_models_are_finite_in_difficult_places(place, dtype):
     centers, points = (np.array(part).astype(dtype) for part in DIFFICULT[place])
     size = float(np.abs(centers).max()) ** 2
     labels = np.arange(len(centers))
-    model = KernelKMeans(
-        len(centers), algorithm="standard", gamma=1.0 / size, init=labels, max_iter=0
-    ).fit(centers)
+    model = KernelKMeans(len(centers), algorithm="standard", gamma=1.0 / size, init=labels, max_iter=0).fit(
+        centers
+    )
     for cluster in [None, *range(len(centers))]:
         for rule in [None, "expected"]:
             result = explain_quietly(model, points, cluster=cluster, rule=rule)

@@ -13,10 +13,7 @@ import paper
 import whyclust as wc
 from literal_models import literal_of_kernel
 from whyclust.cluster import KernelKMeans
-from whyclust.network.features import Features
-from whyclust.network.heads import LinearHead
-from whyclust.network.network import Neuralized
-from whyclust.network.pools import MinPool, SoftMinPool
+from whyclust.network import Features, LinearHead, MinPool, Neuralized, SoftMinPool
 
 SEEDS = range(5)
 
@@ -89,9 +86,7 @@ def test_proposition_4_soft_distance_is_a_function_of_feature_space_distance(see
         for normalization in (len(members), spherical):
             for x in X:
                 distance = paper.feature_space_distance(x, members, gamma, normalization)
-                soft = paper.log_mean_exp(
-                    [paper.squared_distance(x, place) for place in members], -gamma
-                )
+                soft = paper.log_mean_exp([paper.squared_distance(x, place) for place in members], -gamma)
                 related = paper.soft_distance_of(distance, members, gamma, normalization)
                 # Far away Li_1 takes the logarithm of a rounded difference: compare inside it.
                 assert abs(math.exp(-gamma * soft) - math.exp(-gamma * related)) < 1e-14
@@ -103,14 +98,11 @@ def test_proposition_5_four_layers_give_differences_of_soft_distances(seed):
     members = [paper.uniform_members(place, gamma) for place in places]
     for x in X:
         scores = [
-            paper.log_mean_exp([paper.squared_distance(x, u) for u in place], -gamma)
-            for place in places
+            paper.log_mean_exp([paper.squared_distance(x, u) for u in place], -gamma) for place in places
         ]
         for c in range(len(places)):
             others = paper.competitors_of(len(places), c)
-            h_ijk, _, h_k, evidence = paper.kernel_forward(
-                x, members[c], [members[k] for k in others], gamma
-            )
+            h_ijk, _, h_k, evidence = paper.kernel_forward(x, members[c], [members[k] for k in others], gamma)
             for position, k in enumerate(others):
                 assert abs(h_k[position] - (scores[k] - scores[c])) < 1e-12  # Eqs. 20–22
                 for j, u_j in enumerate(places[k]):
@@ -236,7 +228,7 @@ def test_proposition_1_holds_for_the_network_of_fitted_k_means():
 
 def test_proposition_2_without_stiffness_the_pool_gives_the_shapley_value():
     h = np.random.default_rng(0).uniform(0.1, 3.0, size=(5, 7))  # competitors × points
-    weights = MinPool().weights(h, np.ones(7, dtype=bool), 0.0, "min_take_most")
+    weights, _ = MinPool().weights(h, h.min(axis=0), np.ones(7, dtype=bool), 0.0, "min_take_most")
     for point in range(7):
         shapley = paper.shapley_value(min, h[:, point], np.zeros(5))
         assert np.abs(weights[:, point] * h[:, point] - shapley).max() < 1e-14
@@ -251,9 +243,7 @@ def test_proposition_3_two_clusters_are_explained_by_the_shapley_value(rule):
     middle = model.cluster_centers_.mean(axis=0)
     for position, x in enumerate(X[:6]):
         c = int(explanation.clusters[position])
-        shapley = paper.shapley_value(
-            lambda point, c=c: net.evidence(point[None], cluster=c)[0], x, middle
-        )
+        shapley = paper.shapley_value(lambda point, c=c: net.evidence(point[None], cluster=c)[0], x, middle)
         assert np.abs(explanation.values[position] - shapley).max() < 1e-12
 
 
@@ -295,9 +285,7 @@ def test_proposition_4_the_network_decides_as_distances_in_feature_space_do(algo
             distances[position, k] = paper.feature_space_distance(x, places, 0.4, normalization)
     ordered = np.sort(distances, axis=1)
     clear = ordered[:, 1] - ordered[:, 0] > 1e-12
-    np.testing.assert_array_equal(
-        net.predict(points)[clear], distances.argmin(axis=1)[clear]
-    )  # Eq. (5)
+    np.testing.assert_array_equal(net.predict(points)[clear], distances.argmin(axis=1)[clear])  # Eq. (5)
 
 
 def test_proposition_5_the_torch_network_has_four_layers_and_the_same_output():
@@ -355,6 +343,4 @@ def test_proposition_7_linear_head_absolute(seed):
             values = paper.propagate(a, neurons, relevance)
             assert np.abs(result.values[position] - values).max() < 1e-10
             assert abs(result.explained[position] - sum(relevance)) < 1e-10
-        np.testing.assert_array_equal(
-            result.evidence > 0, net.predict_proba(A)[:, c] > 0.3
-        )  # Eq. (13)
+        np.testing.assert_array_equal(result.evidence > 0, net.predict_proba(A)[:, c] > 0.3)  # Eq. (13)

@@ -69,9 +69,7 @@ def test_row_blocks_cover_every_row_once(n_rows, width):
 def test_group_log_sum_exp_equals_scipy(sizes, seed):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     logits = 1e3 * np.random.default_rng(seed).normal(size=(4, len(groups)))
-    expected = np.column_stack(
-        [logsumexp(logits[:, groups == group], axis=1) for group in range(len(sizes))]
-    )
+    expected = np.column_stack([logsumexp(logits[:, groups == group], axis=1) for group in range(len(sizes))])
     found = group_log_sum_exp(logits, group_starts(groups))
     assert np.abs(found - expected).max() < 1e-10
 
@@ -106,9 +104,7 @@ def test_one_step_equals_the_literal_mixture_update(blobs):
         ]
     )
     spread = sum(
-        responsibilities[n, k] * np.sum((X[n] - expected[k]) ** 2)
-        for n in range(len(X))
-        for k in range(4)
+        responsibilities[n, k] * np.sum((X[n] - expected[k]) ** 2) for n in range(len(X)) for k in range(4)
     )
     step = em_step(X, centres, ONE_GROUP, stiffness, epsilon=epsilon)
     assert np.abs(step.support_vectors - expected).max() < 1e-10

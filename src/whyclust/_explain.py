@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table, is_frame, match_columns, read_table
+from whyclust._validation import Table, is_frame, is_sparse, match_columns, read_table
 from whyclust.explanation import Explanation
-from whyclust.network import Neuralized, SoftMinPool, neuralize
+from whyclust.network import Neuralized, neuralize
 
 
 def explain(
@@ -66,9 +67,9 @@ def explain(
     """
     _refuse_labels(model)
     table = read_table(X)
-    net = neuralize(model, background)
     if background is None and not isinstance(model, Neuralized) and not _keeps_beta(model):
-        net = net if isinstance(net.pool, SoftMinPool) else net.with_beta(table)
+        background = table
+    net = neuralize(model, background)
     table = match_columns(table, net.feature_names if net.named else None, net.features.n_columns)
     names = list(net.feature_names) if net.named or table.names is None else table.names
     grouping, grouped_names = (None, names) if groups is None else _grouping(groups, names)
@@ -122,9 +123,11 @@ def _refuse_labels(model: Any) -> None:
 
 def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[NDArray, list[str]]:
     """For each column the output column it is summed into; groups first, then single columns."""
+    if not isinstance(groups, Mapping):
+        raise TypeError(f"groups is a {type(groups).__name__}, expected {{name: [columns]}}.")
     target = np.full(len(names), -1, dtype=np.intp)
     for number, (group, columns) in enumerate(groups.items()):
-        if isinstance(columns, str) or len(columns) == 0:
+        if isinstance(columns, str) or not np.iterable(columns) or len(list(columns)) == 0:
             raise ValueError(
                 f"groups[{group!r}] is {columns!r}, expected a list of column names or positions."
             )
@@ -134,6 +137,10 @@ def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[ND
                     raise ValueError(f"groups[{group!r}] names the column {column!r}, which X does not have.")
                 position = names.index(column)
             else:
+                if not isinstance(column, (int, np.integer)) or isinstance(column, bool):
+                    raise ValueError(
+                        f"groups[{group!r}] names {column!r}, expected a column's name or position."
+                    )
                 position = int(column)
                 if not 0 <= position < len(names):
                     raise ValueError(
@@ -146,6 +153,11 @@ def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[ND
                 )
             target[position] = number
     alone = np.flatnonzero(target < 0)
+    for column in alone:
+        if names[column] in groups:
+            raise ValueError(
+                f"groups[{names[column]!r}] has the name of a column that is not in it: rename the group."
+            )
     target[alone] = len(groups) + np.arange(len(alone))
     return target, [*map(str, groups), *(names[column] for column in alone)]
 
@@ -156,13 +168,10 @@ def _grouped_data(table: Table, grouping: NDArray, width: int) -> Any:
 
     data = table.data
     if not is_frame(data):
-        if hasattr(data, "toarray"):  # sparse: sums of few columns stay small
-            counts = np.bincount(grouping, minlength=width)
-            columns = [
-                np.asarray(data[:, grouping == column].sum(axis=1)).ravel() / counts[column]
-                for column in range(width)
-            ]
-            return np.stack(columns, axis=1)
+        if is_sparse(data):
+            shares = 1.0 / np.bincount(grouping, minlength=width)[grouping]
+            places = (np.arange(len(grouping)), grouping)
+            return sp.csr_array(data @ sp.csr_array((shares, places), shape=(len(grouping), width)))
         data = pd.DataFrame(data)
     columns = []
     for column in range(width):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,22 @@ class Table:
         return self.data.iloc[chosen] if is_frame(self.data) else self.data[chosen]
 
 
+def _from_polars(X: Any, name: str) -> Any:
+    """A pandas frame in which missing text is None, as scikit-learn sees it in polars."""
+    import pandas as pd
+
+    if not hasattr(X, "to_pandas"):
+        raise TypeError(f"{name} is a polars {type(X).__name__}, expected a DataFrame: call collect() first.")
+    if not hasattr(X, "columns"):
+        return X.to_pandas()
+    columns = {}
+    for column in X.columns:
+        series = X[column]
+        text = str(series.dtype).startswith(("String", "Utf8", "Categorical", "Enum"))
+        columns[column] = pd.Series(series.to_list(), dtype=object) if text else series.to_pandas()
+    return pd.DataFrame(columns)
+
+
 def is_sparse(data: Any) -> bool:
     """Whether this is a scipy sparse array or matrix."""
     return bool(sp.issparse(data))
@@ -49,7 +66,7 @@ def read_table(X: Any, name: str = "X") -> Table:
         return X
     names = index = None
     if type(X).__module__.split(".")[0] == "polars":
-        X = X.to_pandas()
+        X = _from_polars(X, name)
     if hasattr(X, "iloc") and not hasattr(X, "columns"):
         raise ValueError(
             f"{name} is a pandas Series, expected a table of two dimensions: "
@@ -57,7 +74,7 @@ def read_table(X: Any, name: str = "X") -> Table:
         )
     if is_frame(X):
         names = [str(column) for column in X.columns]
-        repeated = sorted({column for column in names if names.count(column) > 1})
+        repeated = [column for column, count in Counter(names).items() if count > 1]
         if repeated:
             raise ValueError(
                 f"{name} has more than one column called {repeated[0]!r}: rename them so that "
@@ -68,7 +85,15 @@ def read_table(X: Any, name: str = "X") -> Table:
     elif is_sparse(X):
         data = X if X.format == "csr" else X.tocsr()
     else:
-        data = np.asarray(X)
+        try:
+            data = np.asarray(X)
+        except ValueError:
+            raise ValueError(f"{name} has rows of different lengths, expected a table.") from None
+        if data.ndim == 0:
+            raise TypeError(
+                f"{name} is a {type(X).__name__}, expected a table of rows and columns: an array, or a frame "
+                "(pandas.read_csv reads one from a file)."
+            )
         if data.ndim != 2:
             raise ValueError(
                 f"{name} has {data.ndim} dimension(s), expected a table of rows and columns: use "
@@ -82,9 +107,12 @@ def read_table(X: Any, name: str = "X") -> Table:
     return Table(data, names, index)
 
 
-def working_type(data: Any) -> np.dtype:
-    """float32 where all columns are; float64 otherwise."""
+def working_type(data: Any, columns: NDArray | None = None) -> np.dtype:
+    """float32 where all (of these) columns are; float64 otherwise."""
     kinds = list(data.dtypes) if is_frame(data) else [data.dtype]
+    if columns is not None and is_frame(data):
+        kinds = [kinds[column] for column in columns]
+    kinds = [getattr(kind, "subtype", kind) for kind in kinds]  # of pandas' sparse columns
     small = all(getattr(kind, "kind", "O") == "f" and kind.itemsize <= 4 for kind in kinds)
     return np.dtype(np.float32 if small else np.float64)
 
@@ -101,8 +129,9 @@ def numeric(data: Any, name: str = "X") -> Any:
         return data
     if data.dtype == np.float16:
         return data.astype(np.float32)
-    if np.iscomplexobj(data):
-        raise ValueError(f"{name} holds complex numbers, expected real ones.")
+    if data.dtype.kind in "cmM":
+        kind = "complex numbers" if data.dtype.kind == "c" else "dates or times"
+        raise ValueError(f"{name} holds {kind}, expected real numbers: convert them first.")
     try:
         return data.astype(np.float64)
     except (TypeError, ValueError):
@@ -140,14 +169,15 @@ def _frame_numbers(frame: Any, name: str) -> NDArray:
 def match_columns(table: Table, names: Sequence[str] | None, count: int) -> Table:
     """Bring a table's columns into the order the model was fitted on, or say what differs."""
     if table.names is not None and names is not None:
-        missing = [name for name in names if name not in table.names]
+        given, known = set(table.names), set(names)
+        missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
                 f"X lacks the column {missing[0]!r}"
                 + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
                 + ", which the model was fitted on: pass the columns it knows, under the same names."
             )
-        extra = [name for name in table.names if name not in set(names)]
+        extra = [name for name in table.names if name not in known]
         if extra:
             raise ValueError(
                 f"X has the column {extra[0]!r}"
@@ -155,7 +185,8 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int) -> Tabl
                 + ", which the model was not fitted on: drop it first."
             )
         if list(names) != table.names:
-            order = [table.names.index(name) for name in names]
+            place = {name: position for position, name in enumerate(table.names)}
+            order = [place[name] for name in names]
             return Table(table.data.iloc[:, order], list(names), table.index)
     if table.shape[1] != count:
         raise ValueError(
@@ -167,11 +198,17 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int) -> Tabl
 
 def refuse_not_finite(data: Any, names: Sequence[str], first_row: int) -> None:
     """Say where NaN or infinity stands; called only when a result was not finite."""
-    values = data.toarray() if is_sparse(data) else np.asarray(data)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        what = "NaN (a missing value)" if np.isnan(values[row, column]) else "infinity"
+    values = data.data if is_sparse(data) else np.asarray(data)
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        if is_sparse(data):
+            place = bad[0, 0]
+            row = np.searchsorted(data.indptr, place, side="right") - 1
+            column, value = data.indices[place], values[place]
+        else:
+            row, column = bad[0]
+            value = values[row, column]
+        what = "NaN (a missing value)" if np.isnan(value) else "infinity"
         raise ValueError(
             f"X holds {what} in row {first_row + row}, column {names[column]!r}, expected finite "
             "numbers: impute it (a Pipeline with SimpleImputer is explained as a whole) or drop the row."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from whyclust.summary import Summary
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Explanation:
     """Why each row is in a cluster.
 
@@ -117,7 +118,13 @@ class Explanation:
 
     def column(self, name: str) -> NDArray:
         """Return the user's values of one column."""
-        position = self.feature_names.index(name)
+        if name not in self.feature_names:
+            close = get_close_matches(name, self.feature_names, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else "."
+            raise KeyError(f"There is no feature {name!r} in this explanation{hint}")
+        return self._column(self.feature_names.index(name))
+
+    def _column(self, position: int) -> NDArray:
         if is_frame(self.data):
             return self.data.iloc[:, position].to_numpy()
         column = self.data[:, [position]]

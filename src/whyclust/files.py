@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 from whyclust import __version__, cluster
 from whyclust._validation import is_frame, is_sparse
@@ -58,6 +69,24 @@ _CLASSES: dict[str, type] = {
     )
 }
 _ESTIMATORS: dict[str, type] = {name: getattr(cluster, name) for name in cluster.__all__}
+# scikit-learn's steps that stay in a network because they bend columns; their state is plain.
+_ENCODERS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        Binarizer,
+        FunctionTransformer,
+        KBinsDiscretizer,
+        MaxAbsScaler,
+        MinMaxScaler,
+        MissingIndicator,
+        OneHotEncoder,
+        OrdinalEncoder,
+        PowerTransformer,
+        QuantileTransformer,
+        SimpleImputer,
+        StandardScaler,
+    )
+}
 
 
 def save(thing: Any, path: str | Path) -> Path:
@@ -87,8 +116,12 @@ def save(thing: Any, path: str | Path) -> Path:
     if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS}:
         raise TypeError(
             f"{type(thing).__name__} is not one of whyclust's own models, networks or explanations: "
-            "save wc.neuralize(model), which predicts and explains, or use skops for the model itself."
+            "save wc.neuralize(model), which predicts and explains."
         )
+    if isinstance(thing, Explanation):
+        from whyclust.parquet import plain_labels
+
+        thing = replace(thing, index=plain_labels(thing.index))
     arrays: dict[str, NDArray] = {}
     header = {"format": FORMAT, "version": __version__, "content": _pack(thing, arrays)}
     text = np.array(json.dumps(header))
@@ -97,9 +130,13 @@ def save(thing: Any, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> Any:
-    """Read what :func:`save` wrote; files that hold anything else are refused."""
+    """Read what :func:`save` wrote; files that hold anything else are refused.
+
+    Only whyclust's own classes and scikit-learn's encoders are made, from arrays and numbers; nothing
+    in a file is ever called.
+    """
     path = Path(path)
-    if not path.exists():
+    if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}: check the name.")
     with path.open("rb") as stream:
         start = stream.read(4)
@@ -114,20 +151,24 @@ def load(path: str | Path) -> Any:
     if start[:2] != b"PK":
         raise refused
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop(_HEADER)))
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile):
+        written, version = header["format"], header["version"]
+    except Exception:  # whatever a damaged archive raises, the user needs one sentence
         raise refused from None
-    if header.get("format") != FORMAT:
+    if written != FORMAT:
         raise ValueError(
-            f"{path.name} has format {header.get('format')} (whyclust {header.get('version')}), expected "
-            f"{FORMAT}: use the version of whyclust that wrote it."
+            f"{path.name} has format {written} (whyclust {version}), expected {FORMAT}: use the version of "
+            "whyclust that wrote it."
         )
     try:
-        return _unpack(header["content"], arrays)
-    except (KeyError, TypeError, AttributeError):
+        thing = _unpack(header["content"], arrays)
+    except Exception:
         raise refused from None
+    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS}:
+        raise refused
+    return thing
 
 
 def _write(path: Path, fill: Callable[[Any], Any]) -> Path:
@@ -173,9 +214,13 @@ def _pack(thing: Any, arrays: dict[str, NDArray]) -> Any:
     if is_sparse(thing):
         parts = [_store(part, arrays) for part in (thing.data, thing.indices, thing.indptr)]
         return {"sparse": parts, "shape": list(thing.shape)}
+    if isinstance(thing, np.dtype) or (isinstance(thing, type) and issubclass(thing, np.generic)):
+        return {"dtype": np.dtype(thing).str, "type": isinstance(thing, type)}
+    if isinstance(thing, np.ufunc):
+        return {"ufunc": str(thing.__name__)}
     if is_frame(thing):
         stream = BytesIO()
-        thing.to_parquet(stream)
+        thing.reset_index(drop=True).to_parquet(stream)
         return {"frame": _store(np.frombuffer(stream.getvalue(), dtype=np.uint8), arrays)}
     if isinstance(thing, dict):
         return {"dict": {str(key): _pack(value, arrays) for key, value in thing.items()}}
@@ -186,13 +231,8 @@ def _pack(thing: Any, arrays: dict[str, NDArray]) -> Any:
     if is_dataclass(thing) and name in _CLASSES:
         state = {part.name: _pack(getattr(thing, part.name), arrays) for part in fields(thing)}
         return {"class": name, "state": state}
-    if name in _ESTIMATORS:
+    if _ESTIMATORS.get(name, _ENCODERS.get(name)) is type(thing):
         return {"estimator": name, "state": {k: _pack(v, arrays) for k, v in vars(thing).items()}}
-    if isinstance(thing, BaseEstimator):
-        import skops.io
-
-        dumped = np.frombuffer(skops.io.dumps(thing), dtype=np.uint8)
-        return {"skops": _store(dumped, arrays)}
     raise TypeError(
         f"A {name} cannot be saved without pickle: replace it (a number as random_state, a kernel by "
         "its name) before saving."
@@ -225,24 +265,16 @@ def _unpack(packed: Any, arrays: dict[str, NDArray]) -> Any:
     if "class" in packed:
         kind = _CLASSES[packed["class"]]
         return kind(**{key: _unpack(value, arrays) for key, value in packed["state"].items()})
-    if "estimator" in packed:
-        estimator = _ESTIMATORS[packed["estimator"]]()
-        for key, value in packed["state"].items():
-            setattr(estimator, key, _unpack(value, arrays))
-        return estimator
-    return _load_skops(arrays[packed["skops"]].tobytes())
-
-
-def _load_skops(content: bytes) -> Any:
-    """skops rebuilds scikit-learn's own types only; functions of the user's are refused."""
-    import skops.io
-
-    unknown = skops.io.get_untrusted_types(data=content)
-    allowed = [name for name in unknown if name.startswith(("numpy.", "sklearn."))]
-    if len(allowed) != len(unknown):
-        foreign = next(name for name in unknown if name not in allowed)
-        raise ValueError(
-            f"The file holds an object of type {foreign}, which whyclust does not load because it could "
-            "run code: neuralise the model again instead."
-        )
-    return skops.io.loads(content, trusted=allowed)
+    if "dtype" in packed:
+        dtype = np.dtype(packed["dtype"])
+        return dtype.type if packed["type"] else dtype
+    if "ufunc" in packed:
+        function = getattr(np, packed["ufunc"])
+        if not isinstance(function, np.ufunc):
+            raise TypeError("Only element-wise functions of numpy are loaded.")
+        return function
+    made = {**_ESTIMATORS, **_ENCODERS}[packed["estimator"]]
+    estimator: Any = object.__new__(made)
+    for key, value in packed["state"].items():
+        setattr(estimator, key, _unpack(value, arrays))
+    return estimator

@@ -34,15 +34,23 @@ def write_explanation(explanation: Explanation, stream: Any) -> None:
             "or save part of it, ex.values[rows, columns]."
         )
     columns: dict[str, Any] = {
-        name: pa.array(getattr(explanation, attribute)) for name, attribute in _PER_ROW.items()
+        name: pa.array(getattr(explanation, attribute))
+        for name, attribute in _PER_ROW.items()
+        if name != "row"
     }
+    columns = {"row": pa.array(plain_labels(explanation.index)), **columns}
     for position, name in enumerate(explanation.feature_names):
         columns[f"relevance.{name}"] = pa.array(explanation.values[:, position])
     data = explanation.data
     framed = is_frame(data)
     for position, name in enumerate(explanation.feature_names):
         column = data.iloc[:, position] if framed else data[:, position]
-        columns[f"data.{name}"] = pa.array(column)
+        try:
+            columns[f"data.{name}"] = pa.array(column, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            # Mixed kinds in one column: Parquet has one type a column, so they become text.
+            text = [None if pd.isna(value) else str(value) for value in column]
+            columns[f"data.{name}"] = pa.array(text)
     table = pa.table(columns)
     header = {
         "feature_names": explanation.feature_names,
@@ -54,21 +62,40 @@ def write_explanation(explanation: Explanation, stream: Any) -> None:
     pq.write_table(table.replace_schema_metadata({_KEY: json.dumps(header).encode()}), stream)
 
 
+def plain_labels(index: np.ndarray) -> np.ndarray:
+    """Row labels that any file can hold: other kinds than text, numbers and times become text."""
+    if index.dtype != object:
+        return index
+    kinds = {type(label) for label in index}
+    simple = kinds <= {str} or kinds <= {int} or kinds <= {float}
+    return index if simple else np.array([str(label) for label in index], dtype=object)
+
+
 def read_explanation(path: Path) -> Explanation:
     """Read what :func:`write_explanation` wrote."""
-    table = pq.read_table(path)
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError, ValueError):
+        raise ValueError(f"{path.name} is damaged: it starts like Parquet but cannot be read.") from None
     metadata = table.schema.metadata or {}
     if _KEY not in metadata:
         raise ValueError(f"{path.name} is a Parquet table, but not an explanation that whyclust has written.")
-    header = json.loads(metadata[_KEY])
+    try:
+        header = json.loads(metadata[_KEY])
+        return _rebuild(table, header)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ValueError(f"{path.name} is damaged: parts of the explanation are missing.") from None
+
+
+def _rebuild(table: pa.Table, header: dict[str, Any]) -> Explanation:
     names = header["feature_names"]
 
     def column(name: str) -> np.ndarray:
         return table.column(name).to_numpy()
 
-    if names:
-        relevance = np.column_stack([column(f"relevance.{name}") for name in names])
+    relevance = np.column_stack([column(f"relevance.{name}") for name in names])
     frame = pd.DataFrame({name: table.column(f"data.{name}").to_pandas() for name in names})
+    frame.index = pd.Index(column("row"))
     return Explanation(
         values=relevance,
         feature_names=names,

@@ -23,6 +23,15 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
+def percent(share: float) -> str:
+    """A share in words a person says.
+
+    >>> percent(0.4137), percent(0.002)
+    ('41%', 'under 1%')
+    """
+    return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
 def join(parts: list[str]) -> str:
     """Join a list as in a sentence.
 
@@ -59,7 +68,7 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
 
 
 def _feature(row: dict[Any, Any]) -> str:
-    share = f"{row['fraction']:.0%} of the relevance"
+    share = f"{percent(row['fraction'])} of the relevance"
     if row["direction"] in ("high", "low"):
         values = f"{number(row['inside'])} on average, {number(row['outside'])} elsewhere"
         return f"{row['direction']} {row['feature']} ({values}; {share})"

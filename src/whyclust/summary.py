@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from html import escape
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust._validation import is_frame, is_sparse
 from whyclust.explanation import Explanation
 
 
@@ -69,6 +72,9 @@ class Summary:
             frame.insert(1, "size", one.size)
             frame.insert(2, "share", one.share)
             frames.append(frame)
+        if not frames:
+            names = ["cluster", "size", "share", "feature", "relevance", "fraction", "direction"]
+            return pd.DataFrame(columns=[*names, "inside", "outside"])
         return pd.concat(frames, ignore_index=True)
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -119,7 +125,7 @@ def _plain(value: Any) -> Any:
 def summarise(explanation: Explanation, members: int = 3) -> Summary:
     """Summarise each cluster that is explained."""
     found = []
-    columns = [Column(explanation.column(name)) for name in explanation.feature_names]
+    compare = comparer(explanation.data)
     for cluster in np.unique(explanation.clusters):
         explained = explanation.clusters == cluster
         inside = explanation.assigned == cluster
@@ -128,15 +134,15 @@ def summarise(explanation: Explanation, members: int = 3) -> Summary:
         mean = np.asarray(explanation.values[rows].mean(axis=0), dtype=float)
         order = np.argsort(-mean, kind="stable")
         total = np.abs(mean).sum()
-        compared = [columns[position].compare(inside) for position in order]
+        directions, here, there = compare(inside)
         features = pd.DataFrame(
             {
                 "feature": [explanation.feature_names[position] for position in order],
                 "relevance": mean[order],
                 "fraction": np.abs(mean[order]) / total if total > 0 else np.zeros(len(order)),
-                "direction": [direction for direction, _, _ in compared],
-                "inside": pd.Series([value for _, value, _ in compared], dtype=object),
-                "outside": pd.Series([value for _, _, value in compared], dtype=object),
+                "direction": [directions[position] for position in order],
+                "inside": pd.Series([here[position] for position in order], dtype=object),
+                "outside": pd.Series([there[position] for position in order], dtype=object),
             }
         )
         typical, borderline = _members(explanation, rows, mean, members)
@@ -167,46 +173,76 @@ def _members(
     return typical.tolist(), borderline.tolist()
 
 
+def comparer(data: Any) -> Callable[[NDArray], tuple[list[str], list[Any], list[Any]]]:
+    """Return a function that compares every column inside and outside a cluster.
+
+    It gives directions, values inside and values outside: means, or shares of a category.
+    """
+    if is_sparse(data):
+        return partial(_compare_sparse, data)
+    frame = data if is_frame(data) else pd.DataFrame(data)
+    columns = [Column(frame.iloc[:, position]) for position in range(frame.shape[1])]
+
+    def compare(inside: NDArray) -> tuple[list[str], list[Any], list[Any]]:
+        found = [column.compare(inside) for column in columns]
+        return tuple(map(list, zip(*found, strict=True)))  # type: ignore[return-value]
+
+    return compare
+
+
+def _compare_sparse(data: Any, inside: NDArray) -> tuple[list[str], list[Any], list[Any]]:
+    """Means of sparse columns, zeros included, without making them dense."""
+    total = np.asarray(data.sum(axis=0), dtype=float).ravel()
+    here_sum = np.asarray(data[np.flatnonzero(inside)].sum(axis=0), dtype=float).ravel()
+    here = here_sum / max(inside.sum(), 1)
+    there = (total - here_sum) / max((~inside).sum(), 1)
+    return [direction(*pair) for pair in zip(here, there, strict=True)], here.tolist(), there.tolist()
+
+
+def direction(here: float, there: float) -> str:
+    """Say whether a mean is high or low, compared with the mean elsewhere.
+
+    >>> direction(2.0, 1.0), direction(1.0, 1.0)
+    ('high', 'same')
+    """
+    if not (np.isfinite(here) and np.isfinite(there)):
+        return "same"
+    if abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
+        return "same"
+    return "high" if here > there else "low"
+
+
 class Column:
     """The user's values of one column, compared inside and outside a cluster."""
 
-    def __init__(self, values: NDArray) -> None:
-        self.numbers = self.categories = None
-        if values.dtype == bool or values.dtype.kind in "OUSM":
-            try:
-                self.numbers = pd.to_numeric(pd.Series(values)).to_numpy(dtype=float)
-            except (TypeError, ValueError):
-                self.categories = pd.Series(values).fillna("missing").astype(str).to_numpy()
+    def __init__(self, values: pd.Series) -> None:
+        self.numbers: NDArray | None = None
+        self.categories: NDArray | None = None
+        is_number = pd.api.types.is_numeric_dtype(values.dtype) and values.dtype != bool
+        if not is_number and values.dtype == object:
+            is_number = all(isinstance(value, Number) or value is None for value in values)
+            is_number = is_number and not all(isinstance(value, bool) for value in values)
+        if is_number:
+            self.numbers = pd.to_numeric(values).to_numpy(dtype=float, na_value=np.nan)
         else:
-            self.numbers = values.astype(float)
+            missing = values.isna().to_numpy()
+            self.categories = np.where(missing, "missing", values.astype(str).to_numpy(dtype=object))
 
     def compare(self, inside: NDArray) -> tuple[str, Any, Any]:
         """Return (direction, inside, outside)."""
-        if self.categories is not None:
-            return self._compare_categories(self.categories, inside)
-        numbers = self.numbers
-        here, there = _mean(numbers[inside]), _mean(numbers[~inside])  # type: ignore[index]
-        if not np.isfinite(here) or not np.isfinite(there):
-            return "same", here, there
-        if abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
-            return "same", here, there
-        return ("high" if here > there else "low"), here, there
-
-    @staticmethod
-    def _compare_categories(categories: NDArray, inside: NDArray) -> tuple[str, str, str]:
-        names = np.unique(categories)
-        here = np.array([_mean(categories[inside] == name) for name in names])
-        there = np.nan_to_num([_mean(categories[~inside] == name) for name in names])
-        best = int(np.argmax(np.nan_to_num(here) - there))
-        share = np.nan_to_num(here[best])
-        word = "mostly" if share > 0.5 else "often"
-        return (
-            f"{word} {names[best]}",
-            f"{share:.0%} {names[best]}",
-            f"{there[best]:.0%} {names[best]}",
-        )
+        if self.numbers is not None:
+            here, there = _mean(self.numbers[inside]), _mean(self.numbers[~inside])
+            return direction(here, there), here, there
+        categories = np.asarray(self.categories)
+        names, codes = np.unique(categories.astype(str), return_inverse=True)
+        shares_here = np.bincount(codes[inside], minlength=len(names)) / max(inside.sum(), 1)
+        shares_there = np.bincount(codes[~inside], minlength=len(names)) / max((~inside).sum(), 1)
+        best = int(np.argmax(shares_here - shares_there))
+        name, here, there = names[best], shares_here[best], shares_there[best]
+        word = "mostly" if here > 0.5 else "often"
+        return f"{word} {name}", f"{here:.0%} {name}", f"{there:.0%} {name}"
 
 
 def _mean(values: NDArray) -> float:
-    values = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    values = values[~np.isnan(values)]
     return float(values.mean()) if len(values) else float("nan")

@@ -92,9 +92,7 @@ def leave_one_out_distances(sums: FloatArray, diagonal: FloatArray, labels: IntA
     present = norms > 1e-14 * np.maximum(totals, np.finfo(np.float64).tiny)
     present[rows, labels] &= counts[labels] > 1
     similarities = np.zeros_like(sums)
-    np.divide(
-        sums, np.sqrt(norms, where=present, out=np.ones_like(norms)), similarities, where=present
-    )
+    np.divide(sums, np.sqrt(norms, where=present, out=np.ones_like(norms)), similarities, where=present)
     distances = diagonal[:, None] + 1.0 - 2.0 * similarities
     distances[:, counts == 0] = np.inf
     return distances

@@ -102,9 +102,7 @@ def fit_mixtures(
     groups = np.repeat(np.arange(n_clusters), n_support)
     best = None
     for labels in starts:
-        support_vectors, spread = seed_support_vectors(
-            centred, labels, n_clusters, n_support, random_state
-        )
+        support_vectors, spread = seed_support_vectors(centred, labels, n_clusters, n_support, random_state)
         first_gamma = gamma or scale_from_spread(spread, centred.shape, EPSILON * variance)
         if gamma is None and max_iter > 0:
             first_gamma *= FIRST_SCALE
@@ -121,9 +119,7 @@ def fit_mixtures(
         )
         if best is None or is_better(state.objective, best.objective, len(X)):
             clusters = np.split(state.support_vectors, n_clusters)
-            squared_norms = [
-                np.exp(-state.gamma * squared_distances(own, own)).mean() for own in clusters
-            ]
+            squared_norms = [np.exp(-state.gamma * squared_distances(own, own)).mean() for own in clusters]
             best = KernelFit(
                 support_vectors=state.support_vectors + mean,
                 support_clusters=groups,

@@ -47,9 +47,7 @@ class Kernel:
         if callable(self.metric):
             return np.asarray(pairwise_kernels(X, Y, metric=self.metric))
         parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(
-            pairwise_kernels(X, Y, metric=self.metric, filter_params=True, **parameters)
-        )
+        return np.asarray(pairwise_kernels(X, Y, metric=self.metric, filter_params=True, **parameters))
 
     def diagonal(self, X: FloatArray) -> FloatArray:
         """K(x, x) of every row, shape (len(X),)."""

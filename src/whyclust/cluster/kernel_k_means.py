@@ -231,9 +231,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
                 "keep: give labels as init or choose max_iter >= 1."
             )
 
-    def _first_labels(
-        self, X: FloatArray, random_state: np.random.RandomState
-    ) -> Iterator[IntArray]:
+    def _first_labels(self, X: FloatArray, random_state: np.random.RandomState) -> Iterator[IntArray]:
         """Labels of every start."""
         if not isinstance(self.init, str):
             yield check_start_labels(self.init, len(X), self.n_clusters)

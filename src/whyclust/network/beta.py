@@ -45,7 +45,8 @@ def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
     points, members = typical
     folded = net.folded(np.dtype(np.float64))
     response = folded.respond(points - folded.nodes.center)
-    evidence = net.pool.evidence(folded.evidence(response, members))
+    h = folded.evidence(response, members)
+    evidence = net.pool.evidence(h, h.min(axis=0))
     counts = np.bincount(members, minlength=len(net.clusters)).astype(float)
     shares = np.full(len(net.clusters), 1.0 / len(net.clusters))
     if labels is not None and len(labels):

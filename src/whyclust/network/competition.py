@@ -14,6 +14,18 @@ from whyclust.network.pools import absent
 
 
 @dataclass(frozen=True)
+class KernelScores(Scores):
+    """Scores of several nodes a cluster, and their similarities to the points.
+
+    `total` is the sum over a cluster's nodes and its background, `nodes_only` without the latter.
+    """
+
+    similarity: NDArray
+    nodes_only: NDArray
+    total: NDArray
+
+
+@dataclass(frozen=True)
 class Competition:
     """Every cluster against every other one.
 
@@ -32,6 +44,11 @@ class Competition:
         return 4 * len(self.nodes.slopes)
 
     @property
+    def n_competitors(self) -> int:
+        """Rows of the evidence."""
+        return len(self.nodes.slopes) if self.starts is None else len(self.starts)
+
+    @property
     def separable(self) -> bool:
         """One node a cluster: the weights of the competitors tell everything."""
         return self.starts is None
@@ -46,25 +63,27 @@ class Competition:
         """Node scores, and within each cluster −LME of the distances (Eq. 7)."""
         scores = self.nodes.scores(points)
         if self.starts is None:
-            return Scores(scores, scores)
+            return Scores(scores, scores, scores.max(axis=0))
         gamma = scores.dtype.type(self.gamma)
         largest = np.maximum.reduceat(scores, self.starts, axis=0)
         constant = None
         if self.background is not None:
             # The squared length that all node scores leave out, here it does not cancel.
             image = self.metric @ points.T
-            length = np.einsum("ij,ij->j", image, image)
             with np.errstate(divide="ignore"):
                 level = (np.log(self.background) / self.gamma).astype(scores.dtype)
-            constant = length + level[:, None]
+            constant = np.einsum("ij,ij->j", image, image) + level[:, None]
             largest = np.maximum(largest, constant)
-        # Clusters far from a point underflow to zero share: that is what the softmax says.
-        with np.errstate(under="ignore"):
-            share = np.exp(gamma * (scores - largest[self.members]))
-            total = np.add.reduceat(share, self.starts, axis=0)
-            if constant is not None:
-                total += np.exp(gamma * (constant - largest))
-        return Scores(scores, largest + np.log(total) / gamma)
+        # Clusters far from a point underflow to zero: that is what the softmax says of them.
+        similarity = scores - largest[self.members]
+        similarity *= gamma
+        np.exp(similarity, out=similarity)
+        total = np.add.reduceat(similarity, self.starts, axis=0)
+        nodes_only = total if constant is None else total.copy()
+        if constant is not None:
+            total += np.exp(gamma * (constant - largest))
+        pooled = largest + np.log(total) / gamma
+        return KernelScores(scores, pooled, pooled.max(axis=0), similarity, nodes_only, total)
 
     def logits(self, response: Scores) -> NDArray:
         """One row per cluster."""
@@ -72,13 +91,14 @@ class Competition:
 
     def assign(self, response: Scores) -> NDArray:
         """The cluster of largest logit."""
-        return first_equal(response.clusters, response.clusters.max(axis=0))
+        return first_equal(response.clusters, response.largest)
 
     def evidence(self, response: Scores, clusters: NDArray) -> NDArray:
         """h_k = logit_c − logit_k."""
-        columns = np.arange(len(clusters))
-        h = response.clusters[clusters, columns] - response.clusters
-        h[clusters, columns] = absent(h.dtype)
+        # Flat indices are twice as fast as pairs of them; all arrays here are in C order.
+        own = clusters * len(clusters) + np.arange(len(clusters))
+        h = response.clusters.ravel().take(own, mode="clip") - response.clusters
+        h.ravel()[own] = absent(h.dtype)
         return h
 
     def competitor_of(self, clusters: NDArray, others: NDArray) -> NDArray:
@@ -92,8 +112,8 @@ class Competition:
     @staticmethod
     def _signed(clusters: NDArray, weights: NDArray) -> NDArray:
         """Node weights: what the competitors lose, the cluster gains."""
-        signed = -weights
-        signed[clusters, np.arange(len(clusters))] = weights.sum(axis=0)
+        signed = np.negative(weights, order="C")  # so that its flat form is a view
+        signed.ravel()[clusters * len(clusters) + np.arange(len(clusters))] = weights.sum(axis=0)
         return signed
 
     def base(self, clusters: NDArray, weights: NDArray) -> NDArray:
@@ -125,24 +145,24 @@ class Competition:
                 subtract_cross(cross, out)
             return self.base(clusters, weights)
         # h_ijk = d_j − d_i, so softmax_i does not depend on j, nor softmax_j on i: each node's
-        # share of its cluster is all there is to know.
-        with np.errstate(under="ignore"):
-            share = np.exp(
-                response.nodes.dtype.type(self.gamma) * (response.nodes - response.clusters[self.members])
-            )
-        mass = np.add.reduceat(share, self.starts, axis=0)  # 1 without a background
+        # share of its cluster is all there is to know. Eq. (10) sends h_ijk itself down, so
+        # pairs enter with the product of their shares; pairs with the background have no
+        # direction and stay in the base.
+        mass = response.nodes_only / response.total  # 1 without a background
         own_mass = mass[clusters, columns]
-        # Eq. (10) sends h_ijk itself down, so pairs enter with the product of their shares;
-        # pairs with the background have no direction and stay in the base.
-        own = share * (self.members[:, None] == clusters)
-        others = share * weights[self.members]
-        signed = own * (weights * mass).sum(axis=0) - others * own_mass
+        per_cluster = -weights * own_mass
+        per_cluster[clusters, columns] = np.einsum("kn,kn->n", weights, mass)
+        signed = (per_cluster / response.total)[self.members]
+        signed *= response.similarity
         nodes.distribute(points, signed, out, scratch)
-        linear = response.nodes - nodes.bases[:, None]
         base = weights.sum(axis=0) * response.clusters[clusters, columns]
-        base -= (weights * response.clusters).sum(axis=0)
-        base -= (signed * linear).sum(axis=0)
+        base -= np.einsum("kn,kn->n", weights, response.clusters)
+        base -= np.einsum("mn,mn->n", signed, response.nodes)
+        base += signed.T @ nodes.bases
         if not nodes.symmetric:
+            share = response.similarity / response.total[self.members]
+            own = share * (self.members[:, None] == clusters)
+            others = share * weights[self.members]
             cross = (own.T @ nodes.slopes) * (others.T @ nodes.positions)
             cross -= (own.T @ nodes.positions) * (others.T @ nodes.slopes)
             base += subtract_cross(cross, out)

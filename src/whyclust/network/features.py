@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from whyclust._validation import is_sparse
+from whyclust._validation import is_frame, is_sparse
 
 Matrix = Any  # a dense or a CSR array
 
@@ -81,6 +81,8 @@ class AffineMap:
 
     def then(self, other: AffineMap) -> AffineMap:
         """Return this map followed by another."""
+        if self.is_identity:
+            return other
         matrix = other.matrix @ self.matrix
         if is_sparse(matrix):
             matrix = sp.csr_array(matrix)
@@ -122,6 +124,8 @@ class Features:
         For each encoded column, the user's column it came from.
     n_columns : int
         How many columns the user's table has.
+    columns : ndarray of int or None
+        The user's columns that are read at all; None for all. The others may hold anything.
     norm : {None, "l1", "l2", "max"}
         Per-row normalisation after `inner`.
     outer : AffineMap or None
@@ -132,6 +136,7 @@ class Features:
     encoder: Sequence[Any] = ()
     sources: NDArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_columns: int = 0
+    columns: NDArray | None = None
     norm: str | None = None
     outer: AffineMap | None = None
 
@@ -167,6 +172,8 @@ class Features:
 
     def encode(self, table: Any) -> Any:
         """Return the numeric columns in which relevance is computed."""
+        if self.columns is not None:
+            table = table.iloc[:, self.columns] if is_frame(table) else table[:, self.columns]
         for transformer in self.encoder:
             table = transformer.transform(table)
         if self.encoder:
@@ -174,7 +181,7 @@ class Features:
         return table
 
     def scale(self, encoded: Any) -> NDArray | None:
-        """Return 1/‖inner(x)‖ of each row, or None without a norm; zero rows keep 1, as in scikit-learn."""
+        """Return 1/‖inner(x)‖ of each row, or None without a norm; zero rows keep 1."""
         if self.norm is None:
             return None
         if is_sparse(encoded):  # only maps that keep zeros at zero come here
@@ -189,7 +196,9 @@ class Features:
         else:
             norms = absolute.max(axis=1)
         norms = np.asarray(norms.todense() if is_sparse(norms) else norms, dtype=float).ravel()
-        return 1.0 / np.where(norms == 0, 1.0, norms)
+        # scikit-learn takes rows this short for zero, unless they are sparse.
+        smallest = 0.0 if is_sparse(encoded) else 10 * float(np.finfo(encoded.dtype).eps)
+        return 1.0 / np.where((norms == 0) | (norms < smallest), 1.0, norms)
 
     @property
     def keeps_zeros(self) -> bool:
@@ -199,11 +208,13 @@ class Features:
     def points(self, encoded: Any, center: NDArray, out: NDArray | None) -> Any:
         """s·(x − shift) − center, the coordinates in which the folded head works.
 
-        Dense points are written to `out`; sparse ones stay sparse and are not centred.
+        Dense points are written to `out` where they must change; sparse ones are not centred.
         """
         scale = self.scale(encoded)
         if is_sparse(encoded):
             return encoded if scale is None else sp.csr_array(sp.diags_array(scale) @ encoded)
         if scale is not None:
             encoded = (encoded - self.shift) * scale[:, None]
+        if scale is None and encoded.dtype == center.dtype and not center.any():
+            return encoded
         return np.subtract(encoded, center, out=out, casting="same_kind")

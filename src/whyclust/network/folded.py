@@ -23,6 +23,11 @@ class Folded(Protocol):
         ...
 
     @property
+    def n_competitors(self) -> int:
+        """Rows of the evidence."""
+        ...
+
+    @property
     def separable(self) -> bool:
         """Whether relevance follows from points, clusters and weights, without the response."""
         ...

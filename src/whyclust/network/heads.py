@@ -147,7 +147,11 @@ def fold_prototypes(
     prototypes = np.asarray(prototypes, dtype=np.float64)
     offsets = np.zeros(len(prototypes)) if offsets is None else np.asarray(offsets, float)
     preimages = linear.preimage(prototypes)
-    center = preimages.mean(axis=0) if centred else np.zeros(linear.n_inputs)
+    center = preimages.mean(axis=0)
+    # Columns far from zero would lose their digits; those near it need no subtraction.
+    near_zero = np.abs(center) <= 2.0 * preimages.std(axis=0)
+    if not centred or near_zero.all():
+        center = np.zeros(linear.n_inputs)
     # The origin must be a number that the points' own type can hold.
     center = center.astype(dtype)
     origin = center.astype(np.float64)

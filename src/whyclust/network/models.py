@@ -26,7 +26,13 @@ from whyclust.network.beta import prototype_stiffness
 from whyclust.network.features import Features
 from whyclust.network.heads import Head, PrototypeHead, TreeHead
 from whyclust.network.network import Neuralized
-from whyclust.network.pipelines import append_part, feature_parts, refuse, trace_features
+from whyclust.network.pipelines import (
+    append_part,
+    feature_parts,
+    read_less,
+    refuse,
+    trace_features,
+)
 from whyclust.network.pools import MinPool, Pool, SoftMinPool
 from whyclust.network.steps import UnsupportedStep
 
@@ -124,12 +130,37 @@ def _pipeline(model: Pipeline) -> Parts:
         raise TypeError("The Pipeline does not end in a clustering: append one and fit it.")
     features, head, pool = network_parts(model.steps[-1][1])
     try:
-        before = trace_features(model.steps[:-1], model.n_features_in_)
+        before = trace_features(model.steps[:-1], first_step(model).n_features_in_)
         for part in feature_parts(features):
             before = append_part(before, part)
     except UnsupportedStep as error:
         raise refuse(error) from None
-    return before, head, pool
+    return read_less(before), head, pool
+
+
+def first_step(model: Any) -> Any:
+    """What sees the user's table first: it knows the columns."""
+    while isinstance(model, Pipeline):
+        model = next(step for _, step in model.steps if step is not None and step != "passthrough")
+    return model
+
+
+def _check_fitted(model: Any) -> None:
+    steps = [model]
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+    for step in steps:
+        if step is not model and isinstance(step, Pipeline):
+            _check_fitted(step)
+        elif hasattr(step, "fit"):
+            try:
+                check_is_fitted(step)
+            except NotFittedError:
+                name = type(model).__name__
+                part = "" if step is model else f" (its {type(step).__name__})"
+                raise NotFittedError(
+                    f"This {name}{part} is not fitted yet: call fit(X) before explaining it."
+                ) from None
 
 
 def neuralize(model: Any, background: Any = None) -> Neuralized:
@@ -162,21 +193,15 @@ def neuralize(model: Any, background: Any = None) -> Neuralized:
         raise TypeError(
             f"{model.__name__} is a class, expected a fitted model: create one, call fit, pass it."
         )
-    if hasattr(last, "fit"):
-        try:
-            check_is_fitted(last)
-        except NotFittedError:
-            raise NotFittedError(
-                f"This {type(model).__name__} is not fitted yet: call fit(X) before explaining it."
-            ) from None
+    _check_fitted(model)
     features, head, pool = network_parts(model)
-    names = getattr(model, "feature_names_in_", None)
+    names = getattr(first_step(model), "feature_names_in_", None)
     net = Neuralized(
         features,
         head,
         pool,
         beta=1.0,
-        clusters=np.arange(head.n_clusters),
+        clusters=np.arange(head.n_clusters, dtype=np.int32),
         feature_names=tuple(
             [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
         ),

@@ -25,14 +25,15 @@ from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
 from whyclust.network.nodes import first_equal
-from whyclust.network.pools import RULES, MinPool, Pool, absent
+from whyclust.network.pools import RULES, MinPool, Pool
+from whyclust.network.question import read_question
 from whyclust.network.values import FactoredValues
 
-# Working arrays of one block fit the second-level cache: more gains nothing, less costs calls.
-_BLOCK_BYTES = 1 << 20
+# Working arrays of one block fit the caches: more gains nothing, less costs calls.
+_BLOCK_BYTES = 1 << 23
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Relevance:
     """What the network says of each row of a table.
 
@@ -60,6 +61,16 @@ class Relevance:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Some rows, their points, and what the head says of them."""
+
+    rows: slice
+    points: Any
+    folded: Folded
+    response: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Neuralized:
     """A clustering as a network of features, head and pool.
 
@@ -121,7 +132,15 @@ class Neuralized:
         """The head in the space of the encoded columns, folded once for each type."""
         key = (np.dtype(dtype), centred)
         if key not in self._folded:
-            self._folded[key] = self.head.fold(self.features.folded, key[0], centred)
+            with np.errstate(over="ignore", invalid="ignore"):
+                folded = self.head.fold(self.features.folded, key[0], centred)
+            nodes = folded.nodes
+            if not (np.isfinite(nodes.slopes).all() and np.isfinite(nodes.constants).all()):
+                raise ValueError(
+                    f"The model's centres are too large for {key[0]} arithmetic: rescale the columns "
+                    "(StandardScaler in a Pipeline) and fit again."
+                )
+            self._folded[key] = folded
         return self._folded[key]
 
     def _read(self, X: Any) -> Table:
@@ -132,13 +151,15 @@ class Neuralized:
 
     def _dtype(self, table: Table) -> np.dtype:
         """float32 and float64 are kept; everything else is computed in float64."""
-        return np.dtype(np.float64) if self.features.encoder else working_type(table.data)
+        if self.features.encoder:
+            return np.dtype(np.float64)
+        return working_type(table.data, self.features.columns)
 
     def _stays_sparse(self, table: Table) -> bool:
         return is_sparse(table.data) and self.features.keeps_zeros
 
-    def _blocks(self, table: Table) -> Iterator[tuple[slice, Any, Folded, Any]]:
-        """Rows, their points, the head and its response, block by block."""
+    def _blocks(self, table: Table) -> Iterator[Block]:
+        """Rows, their points, and what the head says of them, block by block."""
         n_rows = table.shape[0]
         sparse = self._stays_sparse(table)
         dtype = self._dtype(table)
@@ -148,25 +169,26 @@ class Neuralized:
                 f"X is sparse, but {self.model} compares with several prototypes a cluster and needs dense "
                 "rows: pass X.toarray()."
             )
-        numbers = 3 * self.features.inner.n_inputs + folded.width
-        size = int(max(1, _BLOCK_BYTES // (numbers * dtype.itemsize)))
+        # Points, relevance and a product; a row norm needs its image in double precision besides.
+        copies = 3 if self.features.norm is None else 9
+        numbers = copies * self.features.inner.n_inputs + folded.width
         # Sparse rows and encoders are paid per call, not per number.
-        size = min(n_rows, max(size, 2048 if sparse or self.features.encoder else 64))
-        room = None if sparse else np.empty((size, self.features.inner.n_inputs), dtype=dtype)
+        at_least = 2048 if sparse or self.features.encoder else 64
+        size = min(n_rows, max(_BLOCK_BYTES // (numbers * dtype.itemsize), at_least))
+        room = np.empty((0 if sparse else size, self.features.inner.n_inputs), dtype=dtype)
         for start in range(0, n_rows, size):
             rows = slice(start, min(start + size, n_rows))
             encoded = numeric(self.features.encode(table.rows(rows)))
             if is_sparse(encoded) and not sparse:
                 encoded = encoded.toarray()
-            out = None if room is None else room[: rows.stop - start]
-            points = self.features.points(encoded, folded.nodes.center, out)
+            points = self.features.points(encoded, folded.nodes.center, room[: rows.stop - start])
             with np.errstate(invalid="ignore", over="ignore"):
                 response = folded.respond(points)
-            # NaN or infinity anywhere in a point reaches its scores: one look at the small array.
-            if not np.isfinite(response.nodes.sum()) and not np.isfinite(response.nodes).all():
-                names = [self.feature_names[column] for column in self.features.sources]
+            if not np.isfinite(response.largest).all():
+                known = self.feature_names if table.names is None else table.names
+                names = [known[column] for column in self.features.sources]
                 refuse_not_finite(encoded, names, start)
-            yield rows, points, folded, response
+            yield Block(rows, points, folded, response)
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -174,20 +196,23 @@ class Neuralized:
         """Return the cluster of each row."""
         table = self._read(X)
         positions = np.empty(table.shape[0], dtype=np.intp)
-        for rows, _, folded, response in self._blocks(table):
-            positions[rows] = folded.assign(response)
+        for block in self._blocks(table):
+            positions[block.rows] = block.folded.assign(block.response)
         return self.clusters[positions]
 
     def logits(self, X: Any) -> NDArray:
         """Return a score per row and cluster, whose differences are the evidence."""
         table = self._read(X)
-        found = [folded.logits(response) for _, _, folded, response in self._blocks(table)]
-        if found[0] is None:
-            raise TypeError(
-                f"{self.model or 'This network'} has no logits: its clusters are compared along "
-                "a tree, use evidence(X, cluster=...) instead."
-            )
-        return np.concatenate([logits for logits in found if logits is not None], axis=1).T
+        result = np.empty((table.shape[0], self.head.n_clusters), dtype=self._dtype(table))
+        for block in self._blocks(table):
+            logits = block.folded.logits(block.response)
+            if logits is None:
+                raise TypeError(
+                    f"{self.model or 'This network'} has no logits: its clusters are compared along "
+                    "a tree, use evidence(X, cluster=...) instead."
+                )
+            result[block.rows] = logits.T
+        return result
 
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each cluster, for soft clusterings."""
@@ -208,13 +233,13 @@ class Neuralized:
     ) -> NDArray:
         """Return f_c of each row for its own cluster, or for a chosen one: positive means inside."""
         table = self._read(X)
-        chosen, others = self._question(cluster, against, table.shape[0])
-        result = np.empty(table.shape[0])
-        for rows, _, folded, response in self._blocks(table):
-            clusters = folded.assign(response) if chosen is None else chosen[rows]
-            h = folded.evidence(response, clusters)
-            pool = self._pose(folded, h, clusters, None if others is None else others[rows])
-            result[rows] = pool.evidence(h)
+        question = read_question(cluster, against, self.clusters, table.shape[0])
+        result = np.empty(table.shape[0], dtype=self._dtype(table))
+        for block in self._blocks(table):
+            clusters = question.clusters(block.rows, block.folded.assign(block.response))
+            h = block.folded.evidence(block.response, clusters)
+            pool = question.restrict(block.rows, block.folded, clusters, h, self.pool)
+            result[block.rows] = pool.evidence(h, h.min(axis=0))
         return result
 
     def relevance(
@@ -244,60 +269,66 @@ class Neuralized:
             raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
         table = self._read(X)
         n_rows = table.shape[0]
-        chosen, others = self._question(cluster, against, n_rows)
+        question = read_question(cluster, against, self.clusters, n_rows)
         target = self.features.sources if groups is None else groups[self.features.sources]
         width = self.features.n_columns if groups is None else int(groups.max()) + 1
         collect = _collector(target, width)
         sparse = self._stays_sparse(table)
         dtype = self._dtype(table)
         values: Any = None if sparse else np.empty((n_rows, width), dtype=dtype)
-        alphas: list[NDArray] = []
-        numbers = np.empty((3, n_rows))
-        positions = np.empty((3, n_rows), dtype=np.intp)
+        alphas = np.empty((0, 0), dtype=dtype)
+        if sparse:
+            alphas = np.empty((self.folded(dtype, False).n_competitors, n_rows), dtype=dtype)
+        base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
+        ids, assigned, competitors = (np.empty(n_rows, dtype=self.clusters.dtype) for _ in range(3))
+        positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
         used = set()
-        scratch = np.empty((0, 0))
-        for rows, points, folded, response in self._blocks(table):
-            assigned = folded.assign(response)
-            clusters = assigned if chosen is None else chosen[rows]
+        scratch = np.empty((0, 0), dtype=dtype)
+        for block in self._blocks(table):
+            rows, points, folded, response = block.rows, block.points, block.folded, block.response
+            own = folded.assign(response)
+            clusters = question.clusters(rows, own)
+            self.clusters.take(own, out=assigned[rows], mode="clip")
+            self.clusters.take(clusters, out=ids[rows], mode="clip")
             h = folded.evidence(response, clusters)
-            pool = self._pose(folded, h, clusters, None if others is None else others[rows])
-            # Against one competitor both rules are the same, inside and outside.
-            inside = (clusters == assigned) | (others is not None)
-            weights = pool.weights(h, inside, self.beta, rule)
+            pool = question.restrict(rows, folded, clusters, h, self.pool)
+            smallest = h.min(axis=0)
+            inside = np.ones(1, dtype=bool) if question.about_members else clusters == own
+            weights, total = pool.weights(h, smallest, inside, self.beta, rule)
             used.add(_rule_name(pool, rule, inside))
-            if values is not None and len(scratch) < len(points):
-                scratch = np.empty_like(points)
-            if values is None:
-                alphas.append(weights)
+            if sparse:
+                positions[rows] = clusters
+                alphas[:, rows] = weights
                 base = folded.base(clusters, weights)
             else:
-                out = values[rows] if collect is None else np.empty_like(points)
-                room = scratch[: len(points)]
-                base = folded.spread(points, response, clusters, weights, out, room)
+                if len(scratch) < len(points):
+                    scratch = np.empty(points.shape, dtype=dtype)
+                out = values[rows] if collect is None else np.empty(points.shape, dtype=dtype)
+                base = folded.spread(points, response, clusters, weights, out, scratch[: len(points)])
                 if collect is not None:
                     values[rows] = (collect @ out.T).T
             offset = pool.offset(h)
-            numbers[0, rows] = base + offset
-            numbers[1, rows] = np.einsum("kn,kn->n", weights, h) + offset
-            numbers[2, rows] = pool.evidence(h)
-            nearest = first_equal(h, h.min(axis=0))
-            positions[:, rows] = clusters, assigned, folded.cluster_of(response, nearest)
+            base_values[rows] = base + offset
+            explained[rows] = total + offset
+            evidence[rows] = pool.evidence(h, smallest)
+            nearest = folded.cluster_of(response, first_equal(h, smallest))
+            self.clusters.take(nearest, out=competitors[rows], mode="clip")
         if values is None:
             values = FactoredValues(
                 self.folded(dtype, centred=False),
-                self.features.points(numeric(table.data), np.zeros(0), None),
-                positions[0],
-                np.concatenate(alphas, axis=1),
+                self.features.points(numeric(self.features.encode(table.data)), np.zeros(0), None),
+                positions,
+                alphas,
                 collect,
             )
         return Relevance(
             values,
-            base_values=numbers[0],
-            explained=numbers[1],
-            evidence=numbers[2],
-            clusters=self.clusters[positions[0]],
-            assigned=self.clusters[positions[1]],
-            competitors=self.clusters[positions[2]],
+            base_values,
+            explained,
+            evidence,
+            ids,
+            assigned,
+            competitors,
             rule=" and ".join(sorted(used, reverse=True)),
         )
 
@@ -320,49 +351,6 @@ class Neuralized:
         from whyclust.network.torch_module import build_module
 
         return build_module(self)
-
-    # --- questions ---------------------------------------------------------------------------
-
-    def _question(
-        self, cluster: ArrayLike | None, against: ArrayLike | None, n_rows: int
-    ) -> tuple[NDArray | None, NDArray | None]:
-        """Cluster ids given by the user, as positions."""
-        if cluster is None and against is not None:
-            raise ValueError(
-                f"against={against!r} was given without cluster=: say which cluster to explain against it."
-            )
-        chosen = None if cluster is None else self._positions(cluster, n_rows, "cluster")
-        others = None if against is None else self._positions(against, n_rows, "against")
-        if chosen is not None and others is not None and (chosen == others).any():
-            same = self.clusters[chosen[(chosen == others).argmax()]]
-            raise ValueError(f"cluster and against are both {same!r}: name two different clusters.")
-        return chosen, others
-
-    def _positions(self, ids: ArrayLike, n_rows: int, name: str) -> NDArray:
-        given = np.asarray(ids)
-        if given.ndim not in (0, 1) or (given.ndim == 1 and len(given) != n_rows):
-            raise ValueError(
-                f"{name} has shape {given.shape}, expected one cluster id or one for each of the "
-                f"{n_rows} rows."
-            )
-        given = np.broadcast_to(given, n_rows)
-        known = {value: position for position, value in enumerate(self.clusters.tolist())}
-        try:
-            return np.array([known[value] for value in given.tolist()], dtype=np.intp)
-        except KeyError as error:
-            listed = ", ".join(map(str, self.clusters[:10].tolist()))
-            more = ", …" if len(self.clusters) > 10 else ""
-            raise ValueError(
-                f"{name}={error.args[0]!r} is no cluster of this model: choose one of {listed}{more}."
-            ) from None
-
-    def _pose(self, folded: Folded, h: NDArray, clusters: NDArray, others: NDArray | None) -> Pool:
-        """Keep one competitor where the user named one; then a pair decides by its difference."""
-        if others is None:
-            return self.pool
-        row = folded.competitor_of(clusters, others)
-        h[np.arange(len(h))[:, None] != row] = absent(h.dtype)
-        return MinPool()
 
 
 def _rule_name(pool: Pool, rule: str | None, inside: NDArray) -> str:

@@ -64,7 +64,7 @@ class Nodes:
     def scores(self, points: Any) -> NDArray:
         """z, one row per node and one column per point."""
         product = self.slopes @ points.T
-        product = np.asarray(product.todense() if is_sparse(product) else product)
+        product = np.ascontiguousarray(product.todense() if is_sparse(product) else product)
         product -= self.constants[:, None]
         return product
 
@@ -90,10 +90,14 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Scores:
-    """A block's response: node scores and, pooled within clusters, cluster scores."""
+    """A block's response: node scores, what clusters make of them, and the largest score.
+
+    Whatever in a point is not finite reaches its largest score.
+    """
 
     nodes: NDArray
     clusters: NDArray
+    largest: NDArray
 
 
 def first_equal(rows: NDArray, wanted: NDArray) -> NDArray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
@@ -46,6 +47,19 @@ def trace_features(steps: Sequence[tuple[str, Any]], n_columns: int) -> Features
             where = str(error) if "step '" in str(error) else f"the step {name!r} ({error})"
             raise UnsupportedStep(where) from None
     return features
+
+
+def read_less(features: Features) -> Features:
+    """Features that do not look at columns which the steps drop."""
+    if features.encoder:
+        return features
+    used = np.unique(sp.csr_array(features.inner.matrix).indices)
+    if len(used) == features.inner.n_inputs:
+        return features
+    inner = features.inner
+    mean = None if inner.mean is None else inner.mean[used]
+    fewer = AffineMap(inner.matrix[:, used], inner.origin[used], inner.offset, mean)
+    return _changed(features, inner=fewer, sources=features.sources[used], columns=used)
 
 
 def refuse(error: UnsupportedStep) -> TypeError:
@@ -97,7 +111,8 @@ def _encode(features: Features, part: Encoding) -> Features:
     encoder = [*features.encoder]
     if not inner.is_identity:
         encoder.append(inner)
-    encoder.append(InItsForm(part.transformer))
+    known_form = isinstance(part.transformer, BaseEstimator)
+    encoder.append(InItsForm(part.transformer) if known_form else part.transformer)
     return Features(
         AffineMap.identity(len(part.sources)),
         encoder,
@@ -112,6 +127,7 @@ def _changed(features: Features, **changes: Any) -> Features:
         "encoder": features.encoder,
         "sources": features.sources,
         "n_columns": features.n_columns,
+        "columns": features.columns,
         "norm": features.norm,
         "outer": features.outer,
     }
@@ -209,15 +225,12 @@ def _side_by_side(branches: list[tuple[NDArray, Features]], width: int) -> Affin
     """One affine map from the maps of column groups."""
     origin = np.zeros(width)
     mean = np.zeros(width)
-    mean_known = True
     seen = np.zeros(width, dtype=bool)
     for positions, features in branches:
         new = ~seen[positions]
         origin[positions[new]] = features.inner.origin[new]
-        if features.inner.mean is not None:
-            mean[positions] = features.inner.mean
-        else:
-            mean_known = False
+        # Where a branch knows no mean it is inverted around its origin, as it would be alone.
+        mean[positions] = features.inner.origin if features.inner.mean is None else features.inner.mean
         seen[positions] = True
     matrices: list[Any] = []
     offsets: list[NDArray] = []
@@ -229,7 +242,7 @@ def _side_by_side(branches: list[tuple[NDArray, Features]], width: int) -> Affin
         matrix: Any = sp.csr_array(sp.vstack(matrices))
     else:
         matrix = np.vstack([m.toarray() if is_sparse(m) else m for m in matrices])
-    return AffineMap(matrix, origin, np.concatenate(offsets), mean if mean_known else None)
+    return AffineMap(matrix, origin, np.concatenate(offsets), mean)
 
 
 def feature_parts(features: Features) -> list[Part]:

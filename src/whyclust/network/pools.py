@@ -25,16 +25,18 @@ class Pool(Protocol):
         """Kind of pool."""
         ...
 
-    def evidence(self, h: NDArray) -> NDArray:
-        """f_c of every point."""
+    def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
+        """f_c of every point, given the smallest h of each."""
         ...
 
     def offset(self, h: NDArray) -> NDArray | float:
         """The part of f_c that belongs to no competitor: it goes to the base value."""
         ...
 
-    def weights(self, h: NDArray, assigned: NDArray, beta: float, rule: str | None) -> NDArray:
-        """α, of the shape of h, zero where there is no competitor."""
+    def weights(
+        self, h: NDArray, smallest: NDArray, inside: NDArray, beta: float, rule: str | None
+    ) -> tuple[NDArray, NDArray]:
+        """α, of the shape of h, zero where there is no competitor, and Σ_k α_k h_k."""
         ...
 
 
@@ -48,13 +50,13 @@ def _competitors(h: NDArray) -> NDArray:
     return (h < absent(h.dtype)).sum(axis=0)
 
 
-def _softmin(h: NDArray, smallest: NDArray, stiffness: float) -> NDArray:
-    """Softmax of −stiffness·h over the competitors; absent ones get zero."""
+def _softmin(h: NDArray, smallest: NDArray, stiffness: float, total: NDArray | float = 1.0) -> NDArray:
+    """Softmax of −stiffness·h over the competitors, times `total`; absent ones get zero."""
     with np.errstate(over="ignore"):  # far competitors: exp(−inf) is the zero we want
         p = np.subtract(smallest, h)
         p *= h.dtype.type(min(stiffness, float(np.finfo(h.dtype).max)))
     np.exp(p, out=p)
-    p /= p.sum(axis=0)
+    p *= total / p.sum(axis=0)
     return p
 
 
@@ -64,15 +66,17 @@ class MinPool:
 
     name: ClassVar[str] = "min"
 
-    def evidence(self, h: NDArray) -> NDArray:
+    def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """f_c of every point."""
-        return h.min(axis=0)
+        return smallest
 
     def offset(self, h: NDArray) -> float:
         """A minimum has no part of its own."""
         return 0.0
 
-    def weights(self, h: NDArray, assigned: NDArray, beta: float, rule: str | None) -> NDArray:
+    def weights(
+        self, h: NDArray, smallest: NDArray, inside: NDArray, beta: float, rule: str | None
+    ) -> tuple[NDArray, NDArray]:
         """Weights of the competitors.
 
         ``min_take_most`` is Eq. (2), α_k = p_k f_c / h_k, and only for points that are
@@ -80,30 +84,27 @@ class MinPool:
         for points that are in the cluster. ``None``: the first where it is defined, the
         second elsewhere.
         """
-        smallest = h.min(axis=0)
+        everywhere = bool(inside.all())
+        if rule != "expected" and everywhere and smallest.min() > 0:  # the usual case, in few passes
+            p = _softmin(h, smallest, beta, total=smallest)
+            p /= h
+            return p, smallest
         p = _softmin(h, smallest, beta)
-        everywhere = bool(assigned.all())
-        if rule != "expected" and everywhere:
-            p *= _ratio(smallest, h)
-            return p
-        if rule == "min_take_most":
+        if rule == "min_take_most" and not everywhere:
             raise ValueError(
                 "rule='min_take_most' was asked for a cluster that some points are not in, where it "
                 "divides by evidence that may be zero: use rule='expected' or leave rule=None."
             )
         if rule == "expected":
-            mean = np.einsum("kn,kn->n", p, h)
-            factor = _ratio(smallest, mean)
+            factor = _ratio(smallest, np.einsum("kn,kn->n", p, h))
         else:
             factor = _ratio(smallest, h)
-        p *= np.where(assigned, factor, h.dtype.type(1))
-        return p
+        p *= factor if everywhere else np.where(inside, factor, h.dtype.type(1))
+        return p, np.einsum("kn,kn->n", p, h)
 
 
 def _ratio(numerator: NDArray, denominator: NDArray) -> NDArray:
     """numerator / denominator, where 0/0 on a boundary counts as 1."""
-    if numerator.min() > 0 and denominator.min() > 0:
-        return numerator / denominator
     ratio = np.ones(np.broadcast_shapes(numerator.shape, denominator.shape), denominator.dtype)
     # Where a point is not in the cluster the quotient may be anything; it is not used there.
     with np.errstate(all="ignore"):
@@ -123,17 +124,19 @@ class SoftMinPool:
         odds = np.log1p(-self.threshold) - np.log(self.threshold)
         return (odds - np.log(_competitors(h))).astype(h.dtype)
 
-    def evidence(self, h: NDArray) -> NDArray:
+    def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """log(p_c / (1 − p_c)) + log((1−θ)/θ)."""
-        smallest = h.min(axis=0)
         total = np.exp(smallest - h).sum(axis=0)
         return smallest - np.log(total / _competitors(h)).astype(h.dtype) + self.offset(h)
 
-    def weights(self, h: NDArray, assigned: NDArray, beta: float, rule: str | None) -> NDArray:
+    def weights(
+        self, h: NDArray, smallest: NDArray, inside: NDArray, beta: float, rule: str | None
+    ) -> tuple[NDArray, NDArray]:
         """softmax(−h): Eq. (2) with β = 1 and the reassignment R_k ← R_k h_k / f_c, simplified."""
         if rule is not None:
             raise ValueError(
                 f"rule={rule!r} was given for an absolute decision, whose soft minimum has one "
                 "rule of its own: leave rule=None."
             )
-        return _softmin(h, h.min(axis=0), 1.0)
+        p = _softmin(h, smallest, 1.0)
+        return p, np.einsum("kn,kn->n", p, h)

@@ -171,14 +171,14 @@ def _function(step: FunctionTransformer, n_inputs: int) -> list[Part]:
 
 @step_describer(SimpleImputer)
 def _imputer(step: SimpleImputer, n_inputs: int) -> list[Part]:
-    kept = np.arange(n_inputs)
-    if not step.keep_empty_features and step.strategy != "constant":
-        # A column without a single value has no statistic and is dropped.
-        empty = [isinstance(value, float) and np.isnan(value) for value in step.statistics_]
-        kept = kept[~np.array(empty, dtype=bool)]
+    # Columns without a single value may have been dropped: the step itself knows which.
+    names = list(getattr(step, "feature_names_in_", [f"x{column}" for column in range(n_inputs)]))
+    given = list(step.get_feature_names_out())
+    flagged = [] if step.indicator_ is None else step.indicator_.features_
+    kept = np.array([names.index(name) for name in given[: len(given) - len(flagged)]], dtype=np.intp)
     if step.indicator_ is None:
         return [Encoding(step, kept, on_numbers=selection(kept, n_inputs))]
-    return [Encoding(step, np.concatenate([kept, step.indicator_.features_]))]
+    return [Encoding(step, np.concatenate([kept, flagged]).astype(np.intp))]
 
 
 @step_describer(OneHotEncoder)

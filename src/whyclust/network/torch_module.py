@@ -80,13 +80,14 @@ class RowScale(nn.Module):
         self.register_buffer("origin", torch.tensor(inner.origin))
         self.register_buffer("offset", torch.tensor(inner.offset))
         self.register_buffer("matrix", torch.tensor(matrix.toarray() if is_sparse(matrix) else matrix))
+        self.tiny = 10 * float(np.finfo(np.float64).eps)  # as scikit-learn has it
         self.order = {"l1": 1.0, "l2": 2.0, "max": math.inf}[str(net.features.norm)]
 
     def forward(self, x: Tensor) -> Tensor:
         """Scaled rows."""
         image = (x - self.origin) @ self.matrix.T + self.offset
         norm = torch.linalg.vector_norm(image, ord=self.order, dim=1, keepdim=True)
-        return (x - self.shift) / torch.where(norm == 0, torch.ones_like(norm), norm)
+        return (x - self.shift) / torch.where(norm < self.tiny, torch.ones_like(norm), norm)
 
 
 def _linear(weights: np.ndarray, biases: np.ndarray) -> nn.Linear:

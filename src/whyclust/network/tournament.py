@@ -30,6 +30,11 @@ class Tournament:
         return 5 * len(self.nodes.slopes)
 
     @property
+    def n_competitors(self) -> int:
+        """Rows of the evidence."""
+        return len(self.leaves)
+
+    @property
     def separable(self) -> bool:
         """The weights of the competitors tell everything."""
         return True
@@ -65,7 +70,7 @@ class Tournament:
                 landing[node] = self.leaves[node]
             else:
                 landing[node] = self._nearer(scores, landing, self.children[node])
-        return Scores(scores, landing)
+        return Scores(scores, landing, scores.max(axis=0))
 
     @staticmethod
     def _nearer(scores: NDArray, landing: NDArray, left: int) -> NDArray:

@@ -133,7 +133,6 @@ class FactoredValues:
 
     def top(self, count: int) -> tuple[NDArray, NDArray]:
         """Columns and values of each row's strongest features, by absolute value."""
-        count = min(count, self.shape[1])
         columns, values = [], []
         for _, block in self.blocks():
             found, strongest = top_columns(block, count)
@@ -148,5 +147,12 @@ def top_columns(values: NDArray, count: int) -> tuple[NDArray, NDArray]:
     >>> top_columns(np.array([[1.0, -3.0, 2.0]]), 2)
     (array([[1, 2]]), array([[-3.,  2.]]))
     """
-    order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :count]
-    return order, np.take_along_axis(values, order, axis=1)
+    strength = -np.abs(values)
+    count = min(count, values.shape[1])
+    if count < values.shape[1]:
+        chosen = np.sort(np.argpartition(strength, count - 1, axis=1)[:, :count], axis=1)
+    else:
+        chosen = np.broadcast_to(np.arange(count), values.shape)
+    order = np.argsort(np.take_along_axis(strength, chosen, axis=1), axis=1, kind="stable")
+    chosen = np.take_along_axis(chosen, order, axis=1)
+    return chosen, np.take_along_axis(values, chosen, axis=1)

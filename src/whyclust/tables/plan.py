@@ -15,6 +15,8 @@ MAX_CATEGORIES = 30
 # Squares of larger numbers overflow, and with them every distance.
 LARGEST_NUMBER = 1e150
 MISSING_CATEGORY = "missing"
+# Notes are for reading; the plan itself has every column.
+LONGEST_LIST = 20
 
 # A text column is a number column with blemishes if at least this share of its entries are numbers.
 NUMERIC_SHARE = 0.95
@@ -129,7 +131,9 @@ def plan_table(
             "expected at least one numeric or categorical column with different values."
         )
     notes += _missing_notes(missing, numeric, len(frame))
-    notes += [f"Column '{name}' was left out: it {reason}." for name, reason in dropped.items()]
+    if dropped:
+        reasons = [f"'{name}' ({reason})" for name, reason in dropped.items()]
+        notes.append(f"Columns left out: {_listed(reasons)}.")
     features = pd.DataFrame(used, index=frame.index)
     return TablePlan(numeric, categorical, dropped, missing, notes, features)
 
@@ -154,14 +158,23 @@ def unknown_column(name: str, columns: Collection[str]) -> str:
 
 def _missing_notes(missing: dict[str, int], numeric: list[str], n_rows: int) -> list[str]:
     notes = []
-    for name, count in missing.items():
-        how = (
-            "the mean of the column was put in their place"
-            if name in numeric
-            else f"they are a category of their own, '{MISSING_CATEGORY}'"
+    means = [f"'{name}' ({count})" for name, count in missing.items() if name in numeric]
+    categories = [f"'{name}' ({count})" for name, count in missing.items() if name not in numeric]
+    if means:
+        notes.append(
+            f"Missing values (of {n_rows}) were replaced by the mean of their column: {_listed(means)}."
         )
-        notes.append(f"Column '{name}' has {count} missing of {n_rows} values: {how}.")
+    if categories:
+        notes.append(
+            f"Missing values (of {n_rows}) are a category of their own, '{MISSING_CATEGORY}': "
+            f"{_listed(categories)}."
+        )
     return notes
+
+
+def _listed(parts: list[str]) -> str:
+    more = f" and {len(parts) - LONGEST_LIST} more" if len(parts) > LONGEST_LIST else ""
+    return ", ".join(parts[:LONGEST_LIST]) + more
 
 
 def _examine(column: pd.Series, name: str, asked: bool) -> tuple[pd.Series | None, str, str]:

@@ -1,0 +1,324 @@
+"""Sparse tables: the dense result, without ever being dense."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.decomposition import TruncatedSVD
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+
+import whyclust as wc
+from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.network import FactoredValues
+
+BOUND = 1e-10
+GENERATOR = np.random.default_rng(8)
+S = sp.random_array((150, 40), density=0.15, format="csr", rng=GENERATOR)
+S.data += 0.5
+DENSE = S.toarray()
+
+
+def largest(array):
+    return np.abs(np.asarray(array, dtype=float)).max()
+
+
+def k_means(k=4):
+    return KMeans(k, n_init=2, random_state=0)
+
+
+MODELS = {
+    "k-means": k_means(),
+    "mini-batch": MiniBatchKMeans(4, n_init=2, random_state=0),
+    "bisecting": BisectingKMeans(5, random_state=0),
+    "normalizer": make_pipeline(Normalizer(), k_means()),
+    "normalizer l1": make_pipeline(MaxAbsScaler(), Normalizer("l1"), k_means()),
+    "normalizer max": make_pipeline(Normalizer("max"), k_means()),
+    "max-abs": make_pipeline(MaxAbsScaler(), k_means()),
+    "standard": make_pipeline(StandardScaler(with_mean=False), MiniBatchKMeans(3, n_init=1, random_state=0)),
+    "svd": make_pipeline(TruncatedSVD(5, random_state=0), k_means()),
+    "normalizer, svd": make_pipeline(Normalizer(), TruncatedSVD(5, random_state=0), k_means()),
+    "svd, normalizer": make_pipeline(TruncatedSVD(5, random_state=0), Normalizer(), k_means()),
+    "svd, tree": make_pipeline(TruncatedSVD(4, random_state=0), BisectingKMeans(4, random_state=0)),
+}
+FORMS = {
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc_array": sp.csc_array,
+    "csc_matrix": sp.csc_matrix,
+    "coo_array": sp.coo_array,
+    "lil_matrix": sp.lil_matrix,
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request):
+    return MODELS[request.param].fit(S)
+
+
+@pytest.mark.parametrize("question", [{}, {"cluster": 1}, {"cluster": 2, "against": 0}], ids=str)
+def test_equal_to_the_dense_result(fitted, question):
+    net = wc.neuralize(fitted, S)
+    assert net.beta == pytest.approx(wc.neuralize(fitted, DENSE).beta, rel=1e-10)
+    sparse, dense = net.relevance(S, **question), net.relevance(DENSE, **question)
+    assert isinstance(sparse.values, FactoredValues)
+    assert largest(np.asarray(sparse.values) - dense.values) < BOUND
+    for name in ("base_values", "explained", "evidence"):
+        assert largest(getattr(sparse, name) - getattr(dense, name)) < BOUND
+    for name in ("clusters", "assigned", "competitors"):
+        np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
+    assert largest(sparse.values.sum(axis=1) + sparse.base_values - sparse.explained) < BOUND
+
+
+def test_predict(fitted):
+    net = wc.neuralize(fitted, S)
+    sure = net.evidence(S) > 1e-9
+    np.testing.assert_array_equal(net.predict(S)[sure], fitted.predict(S)[sure])
+    assert sure.mean() > 0.9
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_sparse_form(form):
+    model = k_means().fit(S)
+    ex = wc.explain(model, FORMS[form](S))
+    assert ex.is_factored
+    assert largest(np.asarray(ex.values) - wc.explain(model, DENSE).values) < BOUND
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result"), [(np.float32, np.float32), (np.int64, np.float64), (bool, np.float64)]
+)
+def test_types(dtype, result):
+    table = S.astype(dtype)
+    model = k_means().fit(S)
+    ex = wc.explain(model, table)
+    assert ex.values.dtype == result
+    dense = wc.explain(model, table.toarray().astype(float))
+    assert largest(np.asarray(ex.values) - dense.values) < (1e-4 if result == np.float32 else BOUND)
+
+
+def test_explicit_zeros_and_unsorted_indices():
+    table = S.copy()
+    table.data[:10] = 0.0
+    model = k_means().fit(table.toarray())
+    wanted = wc.explain(model, table.toarray()).values
+    shuffled = sp.csr_array(table.tocoo())
+    for row in range(len(shuffled.indptr) - 1):
+        span = slice(shuffled.indptr[row], shuffled.indptr[row + 1])
+        shuffled.indices[span] = shuffled.indices[span][::-1].copy()
+        shuffled.data[span] = shuffled.data[span][::-1].copy()
+    shuffled.has_sorted_indices = False
+    assert largest(np.asarray(wc.explain(model, shuffled).values) - wanted) < BOUND
+
+
+# --------------------------------------------------------------------------- rows, columns, top
+
+
+@pytest.fixture(scope="module")
+def pair():
+    model = make_pipeline(Normalizer(), TruncatedSVD(5, random_state=0), k_means()).fit(S)
+    net = wc.neuralize(model, S)
+    return wc.explain(net, S), wc.explain(net, DENSE)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        3,
+        -1,
+        np.int64(5),
+        (slice(None), 4),
+        (slice(None), [4, 1]),
+        (slice(None), -1),
+        (7, slice(None)),
+        (7, 8),
+        (-2, -3),
+        (slice(2, 9), slice(0, 20, 3)),
+        (slice(None), np.arange(40) % 7 == 0),
+        (slice(None), slice(None)),
+    ],
+    ids=str,
+)
+def test_parts_on_demand(pair, key):
+    sparse, dense = pair
+    found = sparse.values[key]
+    assert np.shape(found) == np.shape(dense.values[key])
+    assert largest(found - dense.values[key]) < BOUND
+
+
+@pytest.mark.parametrize(
+    "rows", [slice(5, 60, 4), [3, 3, 1], np.arange(150) % 9 == 0], ids=["slice", "list", "mask"]
+)
+def test_rows_stay_factors(pair, rows):
+    sparse, dense = pair
+    part = sparse.values[rows]
+    assert isinstance(part, FactoredValues)
+    assert part.shape == dense.values[rows].shape
+    assert largest(np.asarray(part) - dense.values[rows]) < BOUND
+    explained = sparse[rows]
+    assert explained.is_factored
+    assert largest(np.asarray(explained.values) - dense[rows].values) < BOUND
+    assert largest(explained.data.toarray() - DENSE[rows]) == 0.0
+
+
+def test_sums_and_means(pair):
+    sparse, dense = pair
+    for axis in (None, 0, 1):
+        assert largest(sparse.values.sum(axis=axis) - dense.values.sum(axis=axis)) < BOUND
+        assert largest(sparse.values.mean(axis=axis) - dense.values.mean(axis=axis)) < BOUND
+    assert (len(sparse.values), sparse.values.ndim) == (150, 2)
+    assert "150 × 40" in repr(sparse.values)
+
+
+def test_top(pair):
+    sparse, dense = pair
+    columns, values = sparse.top(3)
+    assert columns.shape == values.shape == (150, 3)
+    assert largest(np.abs(values) - np.sort(np.abs(dense.values), axis=1)[:, :-4:-1]) < BOUND
+    assert largest(np.take_along_axis(dense.values, columns, axis=1) - values) < BOUND
+
+
+def test_what_people_do_with_it(pair, tmp_path):
+    sparse, dense = pair
+    assert largest(sparse.to_pandas().to_numpy() - dense.values) < BOUND
+    for ours, theirs in zip(sparse.summary(), dense.summary(), strict=True):
+        assert (ours.cluster, ours.size, ours.borderline) == (theirs.cluster, theirs.size, theirs.borderline)
+        assert largest(ours.features["relevance"] - theirs.features["relevance"]) < BOUND
+        one, other = ours.features.set_index("feature"), theirs.features.set_index("feature")
+        assert dict(one["direction"]) == dict(other["direction"])
+        assert largest(one["inside"] - other.loc[one.index, "inside"]) < BOUND
+    assert sparse[3].describe() == dense[3].describe()
+    again = wc.load(sparse.save(tmp_path / "ex.npz"))
+    assert again.is_factored
+    np.testing.assert_array_equal(np.asarray(again.values), np.asarray(sparse.values))
+    assert largest(again.data.toarray() - DENSE) == 0.0
+    with pytest.raises(ValueError, match=r"save it as \.npz"):
+        sparse.save(tmp_path / "ex.parquet")
+
+
+def test_groups():
+    model = k_means().fit(S)
+    groups = {"even": list(range(0, 40, 2))}
+    sparse, dense = wc.explain(model, S, groups=groups), wc.explain(model, DENSE, groups=groups)
+    assert sparse.feature_names == dense.feature_names
+    assert largest(np.asarray(sparse.values) - dense.values) < BOUND
+    assert largest(sparse.column("even") - dense.column("even")) < BOUND
+    assert largest(sparse.values[:, [0, 3]] - dense.values[:, [0, 3]]) < BOUND
+
+
+def test_several_prototypes_need_dense_rows():
+    model = KernelKMeans(3, algorithm="leave_one_out", gamma=0.3, random_state=0).fit(DENSE)
+    with pytest.raises(TypeError, match=r"pass X\.toarray\(\)"):
+        wc.explain(model, S)
+    soft = SoftKMeans(3, random_state=0).fit(DENSE)
+    assert largest(np.asarray(wc.explain(soft, S).values) - wc.explain(soft, DENSE).values) < BOUND
+
+
+def test_nan_in_a_sparse_table():
+    table = S.copy()
+    table.data[30] = np.nan
+    row, column = np.argwhere(np.isnan(table.toarray()))[0]
+    with pytest.raises(ValueError, match=rf"NaN.*row {row}, column 'x{column}'"):
+        wc.explain(k_means().fit(S), table)
+
+
+# --------------------------------------------------------------------------- never densified
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return sp.random_array((20_000, 50_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def wide_model(wide):
+    return MiniBatchKMeans(4, n_init=1, max_iter=3, batch_size=512, random_state=0).fit(wide[:2000])
+
+
+def peak_of(function):
+    """(result, megabytes at the peak)."""
+    tracemalloc.start()
+    try:
+        result = function()
+        return result, tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_wide_table_is_never_densified(wide, wide_model):
+    """Dense it would be 8,000 MB."""
+    ex, megabytes = peak_of(lambda: wc.explain(wide_model, wide))
+    assert megabytes < 60
+    assert ex.shape == (20_000, 50_000)
+    row, megabytes = peak_of(lambda: ex.values[19_999])
+    assert megabytes < 20
+    # One row by hand: the weights of the competitors are the paper's.
+    alone = wc.explain(wc.neuralize(wide_model, wide), wide[19_999:].toarray())
+    assert largest(row - alone.values[0]) < BOUND
+    columns, megabytes = peak_of(lambda: ex.values[:, [7, 49_999]])
+    assert megabytes < 20
+    assert columns.shape == (20_000, 2)
+    assert columns[19_999, 1] == pytest.approx(row[49_999], abs=1e-12)
+    found, megabytes = peak_of(lambda: ex[:40].top(5))
+    assert megabytes < 150
+    assert largest(np.sort(np.abs(row))[-5:][::-1] - np.abs(ex[19_999].top(5)[1][0])) < 1e-12
+    assert found[0].shape == (40, 5)
+
+
+@pytest.mark.parametrize(
+    "steps", [[Normalizer()], [MaxAbsScaler()], [TruncatedSVD(3, n_iter=1, random_state=0)]]
+)
+def test_steps_do_not_densify(wide, steps):
+    part = wide[:4000]
+    model = make_pipeline(*steps, KMeans(3, n_init=1, max_iter=3, random_state=0)).fit(part[:500])
+    ex, megabytes = peak_of(lambda: wc.explain(model, part))
+    assert megabytes < 80
+    assert largest(ex[:50].values.sum(axis=1) + ex[:50].base_values - ex[:50].explained) < BOUND
+
+
+def test_whole_matrices_are_not_densified_by_any_method(monkeypatch):
+    """Blocks of rows may be; the table itself must not."""
+    table = sp.random_array((5000, 300), density=0.01, format="csr", rng=np.random.default_rng(1))
+    model = MiniBatchKMeans(4, n_init=1, max_iter=3, random_state=0).fit(table)
+
+    for kind in (sp.csr_array, sp.csc_array):
+        original = kind.toarray
+
+        def watched(self, *args, original=original, **kwargs):
+            assert self.shape not in ((5000, 300), (300, 5000)), "the whole table was densified"
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(kind, "toarray", watched)
+    with pytest.raises(AssertionError, match="densified"):
+        table.toarray()
+    ex = wc.explain(model, table)
+    ex.values[:, 3]
+    ex.values[4]
+    ex[:5].top(2)
+
+
+def test_summary_of_a_wide_table_is_cheap(wide, wide_model):
+    """A word per column: the summary must not make a dense column of each."""
+    ex = wc.explain(wide_model, wide[:300])
+    summary, megabytes = peak_of(ex.summary)
+    assert len(summary) >= 1
+    assert megabytes < 200
+
+
+def test_groups_of_a_wide_table_are_cheap(wide, wide_model):
+    ex, megabytes = peak_of(lambda: wc.explain(wide_model, wide[:300], groups={"few": [0, 1, 2]}))
+    assert ex.shape == (300, 49_998)
+    assert megabytes < 80
+
+
+def test_nan_in_a_wide_table_is_found_cheaply(wide, wide_model):
+    table = wide[:2000].copy()
+    table.data[5] = np.nan
+
+    def failing():
+        with pytest.raises(ValueError, match="NaN"):
+            wc.explain(wide_model, table)
+
+    assert peak_of(failing)[1] < 80
