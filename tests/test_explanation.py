@@ -465,8 +465,8 @@ def test_describe_by_hand():
     assert second.startswith("Cluster 1 holds 3 of 6 rows (50%) and is set apart by high height")
     row = hand_made()[2].describe()
     assert row == (
-        "Row C is in cluster 0 and not in cluster 1 (evidence 7). What speaks for cluster 0: "
-        "height = 1 (+8). What speaks against cluster 0: colour = blue (-1)."
+        "Row C is in cluster 0 and not in cluster 1 (evidence 7). For cluster 0: "
+        "height = 1 (+8). Against cluster 0: colour = blue (-1)."
     )
 
 

@@ -90,11 +90,10 @@ def describe_row(explanation: Explanation, top: int) -> str:
     speak_for = [position for position in order if values[position] > 0][:top]
     speak_against = [position for position in order[::-1] if values[position] < 0][:top]
     sentences = [f"{sentence}."]
-    for word, positions in (("for", speak_for), ("against", speak_against)):
+    for word, positions in (("For", speak_for), ("Against", speak_against)):
         if positions:
             listed = join([_value(explanation, position, values[position]) for position in positions])
-            verb = "speaks" if len(positions) == 1 else "speak"
-            sentences.append(f"What {verb} {word} cluster {cluster}: {listed}.")
+            sentences.append(f"{word} cluster {cluster}: {listed}.")
     base = float(explanation.base_values[0])
     if abs(base) > 1e-6 * max(1.0, float(np.abs(values).sum())):
         sentences.append(f"{base:+.3g} belongs to no feature.")
