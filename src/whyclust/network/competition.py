@@ -76,8 +76,11 @@ class Competition:
             largest = np.maximum(largest, constant)
         # Clusters far from a point underflow to zero: that is what the softmax says of them.
         similarity = scores - largest[self.members]
-        similarity *= gamma
-        np.exp(similarity, out=similarity)
+        if np.isinf(gamma):  # the nearest prototype alone stands for its cluster
+            similarity = (similarity == 0).astype(scores.dtype)
+        else:
+            similarity *= gamma
+            np.exp(similarity, out=similarity)
         total = np.add.reduceat(similarity, self.starts, axis=0)
         nodes_only = total if constant is None else total.copy()
         if constant is not None:

@@ -69,7 +69,8 @@ class PrototypeHead:
     offsets : ndarray of shape (n_prototypes,) or None
         Added to squared distances.
     gamma : float
-        γ of the kernel; without effect when each cluster has one prototype.
+        γ of the kernel; without effect when each cluster has one prototype. Infinite: the nearest
+        prototype alone counts.
     background : ndarray of shape (n_clusters,) or None
         A constant similarity: what makes kernel k-means in feature space (Eq. 5), whose
         centroids differ in norm, exactly this head. It has no direction, so no relevance.

@@ -16,11 +16,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.cluster import (
+    AffinityPropagation,
+    Birch,
+    BisectingKMeans,
+    KMeans,
+    MeanShift,
+    MiniBatchKMeans,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from whyclust._validation import is_sparse
 from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.features import Features
@@ -93,6 +101,28 @@ def _bisecting_k_means(model: BisectingKMeans) -> Parts:
     if not centers:
         centers, children, leaves = [model.cluster_centers_[0]], [-1], [0]
     head = TreeHead(np.array(centers), np.array(children), np.array(leaves))
+    return Features.identity(head.n_inputs), head, MinPool()
+
+
+@neuralizer(MeanShift, AffinityPropagation)
+def _nearest_center(model: Any) -> Parts:
+    centers = getattr(model, "cluster_centers_", None)
+    if centers is None or len(centers) == 0:
+        raise ValueError(
+            f"This {type(model).__name__} has no cluster centres (it did not converge, or was fitted on "
+            "precomputed affinities): fit it again on the table itself, with other parameters."
+        )
+    if is_sparse(centers):
+        centers = centers.toarray()
+    return Features.identity(centers.shape[1]), PrototypeHead.one_each(centers), MinPool()
+
+
+@neuralizer(Birch)
+def _birch(model: Birch) -> Parts:
+    """A point takes the label of its nearest subcluster, so a cluster is its nearest subcluster."""
+    labels = np.asarray(model.subcluster_labels_, dtype=np.intp)
+    order = np.argsort(labels, kind="stable")
+    head = PrototypeHead(np.asarray(model.subcluster_centers_)[order], labels[order], gamma=np.inf)
     return Features.identity(head.n_inputs), head, MinPool()
 
 

@@ -134,6 +134,9 @@ class SupportPooling(nn.Module):
         size = self.inside.shape[1]
         h = pairs.reshape(len(pairs), 1, size, size)  # rows, cluster, i, j
         outside = ~self.inside
+        if math.isinf(self.gamma):
+            h_jk = h.masked_fill(outside[None, :, :, None], -torch.inf).amax(dim=2)
+            return h_jk[:, :, None].masked_fill(outside[None, None], torch.inf).amin(dim=3).flatten(1)
         own = (self.gamma * h).masked_fill(outside[None, :, :, None], -torch.inf)
         h_jk = torch.logsumexp(own, dim=2) / self.gamma  # rows, c, j
         other = (-self.gamma * h_jk)[:, :, None].masked_fill(outside[None, None], -torch.inf)
