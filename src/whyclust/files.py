@@ -39,6 +39,7 @@ from whyclust.network import (
     nodes,
     pipelines,
     pools,
+    quadratic,
     tournament,
     values,
 )
@@ -64,6 +65,7 @@ _CLASSES: dict[str, type] = {
         pipelines.Sequential,
         pools.MinPool,
         pools.SoftMinPool,
+        quadratic.QuadraticHead,
         values.FactoredValues,
         Explanation,
     )

@@ -5,6 +5,7 @@ from whyclust.network.heads import LinearHead, PrototypeHead, TreeHead
 from whyclust.network.models import neuralize, neuralizer
 from whyclust.network.network import Neuralized, Relevance
 from whyclust.network.pools import RULES, MinPool, SoftMinPool
+from whyclust.network.quadratic import QuadraticHead
 from whyclust.network.steps import Encoding, RowNorm, step_describer
 from whyclust.network.values import FactoredValues
 
@@ -18,6 +19,7 @@ __all__ = [
     "MinPool",
     "Neuralized",
     "PrototypeHead",
+    "QuadraticHead",
     "Relevance",
     "RowNorm",
     "SoftMinPool",

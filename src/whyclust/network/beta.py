@@ -44,7 +44,7 @@ def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
         return 1.0
     points, members = typical
     folded = net.folded(np.dtype(np.float64))
-    response = folded.respond(points - folded.nodes.center)
+    response = folded.respond(points - folded.center)
     h = folded.evidence(response, members)
     evidence = net.pool.evidence(h, h.min(axis=0))
     counts = np.bincount(members, minlength=len(net.clusters)).astype(float)

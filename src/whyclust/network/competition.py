@@ -13,6 +13,34 @@ from whyclust.network.nodes import Nodes, Scores, first_equal, subtract_cross
 from whyclust.network.pools import absent
 
 
+class EveryOther:
+    """Clusters that have a score each: every one competes with every other one."""
+
+    def logits(self, response: Scores) -> NDArray:
+        """One row per cluster."""
+        return response.clusters
+
+    def assign(self, response: Scores) -> NDArray:
+        """The cluster of largest logit."""
+        return first_equal(response.clusters, response.largest)
+
+    def evidence(self, response: Scores, clusters: NDArray) -> NDArray:
+        """h_k = logit_c − logit_k."""
+        # Flat indices are twice as fast as pairs of them; all arrays here are in C order.
+        own = clusters * len(clusters) + np.arange(len(clusters))
+        h = response.clusters.ravel().take(own, mode="clip") - response.clusters
+        h.ravel()[own] = absent(h.dtype)
+        return h
+
+    def competitor_of(self, clusters: NDArray, others: NDArray) -> NDArray:
+        """Competitors are the clusters themselves."""
+        return others
+
+    def cluster_of(self, response: Scores, competitors: NDArray) -> NDArray:
+        """Competitors are the clusters themselves."""
+        return competitors
+
+
 @dataclass(frozen=True)
 class KernelScores(Scores):
     """Scores of several nodes a cluster, and their similarities to the points.
@@ -26,7 +54,7 @@ class KernelScores(Scores):
 
 
 @dataclass(frozen=True)
-class Competition:
+class Competition(EveryOther):
     """Every cluster against every other one.
 
     `starts` is the first node of each cluster, or None for one node a cluster.
@@ -37,6 +65,16 @@ class Competition:
     gamma: float
     background: NDArray | None
     metric: Any
+
+    @property
+    def center(self) -> NDArray:
+        """What is subtracted from points before anything else."""
+        return self.nodes.center
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its numbers fit their type."""
+        return self.nodes.is_finite
 
     @property
     def width(self) -> int:
@@ -87,30 +125,6 @@ class Competition:
             total += np.exp(gamma * (constant - largest))
         pooled = largest + np.log(total) / gamma
         return KernelScores(scores, pooled, pooled.max(axis=0), similarity, nodes_only, total)
-
-    def logits(self, response: Scores) -> NDArray:
-        """One row per cluster."""
-        return response.clusters
-
-    def assign(self, response: Scores) -> NDArray:
-        """The cluster of largest logit."""
-        return first_equal(response.clusters, response.largest)
-
-    def evidence(self, response: Scores, clusters: NDArray) -> NDArray:
-        """h_k = logit_c − logit_k."""
-        # Flat indices are twice as fast as pairs of them; all arrays here are in C order.
-        own = clusters * len(clusters) + np.arange(len(clusters))
-        h = response.clusters.ravel().take(own, mode="clip") - response.clusters
-        h.ravel()[own] = absent(h.dtype)
-        return h
-
-    def competitor_of(self, clusters: NDArray, others: NDArray) -> NDArray:
-        """Competitors are the clusters themselves."""
-        return others
-
-    def cluster_of(self, response: Scores, competitors: NDArray) -> NDArray:
-        """Competitors are the clusters themselves."""
-        return competitors
 
     @staticmethod
     def _signed(clusters: NDArray, weights: NDArray) -> NDArray:

@@ -6,15 +6,18 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from whyclust.network.nodes import Nodes
-
 
 class Folded(Protocol):
     """What a network asks of a folded head."""
 
     @property
-    def nodes(self) -> Nodes:
-        """Scores and positions."""
+    def center(self) -> NDArray:
+        """What is subtracted from points before anything else."""
+        ...
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its numbers fit their type."""
         ...
 
     @property

@@ -25,6 +25,7 @@ from sklearn.cluster import (
     MiniBatchKMeans,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,6 +43,7 @@ from whyclust.network.pipelines import (
     trace_features,
 )
 from whyclust.network.pools import MinPool, Pool, SoftMinPool
+from whyclust.network.quadratic import QuadraticHead
 from whyclust.network.steps import UnsupportedStep
 
 Parts = tuple[Features, Head, Pool]
@@ -152,6 +154,20 @@ def _kernel_k_means(model: KernelKMeans) -> Parts:
         probability_stiffness=float(model.gamma_ if model.stiffness is None else model.stiffness),
     )
     return Features.identity(head.n_inputs), head, MinPool()
+
+
+@neuralizer(GaussianMixture, BayesianGaussianMixture)
+def _gaussian_mixture(model: GaussianMixture) -> Parts:
+    means = np.asarray(model.means_)
+    count, width = means.shape
+    roots = np.asarray(model.precisions_cholesky_)
+    if model.covariance_type == "tied":
+        roots = np.broadcast_to(roots, (count, width, width))
+    elif model.covariance_type == "spherical":
+        roots = np.broadcast_to(roots[:, None], (count, width))
+    # What a component says of its own mean holds all its constants, log π and log-determinant among them.
+    constants = np.diagonal(model._estimate_weighted_log_prob(means)).copy()
+    return Features.identity(width), QuadraticHead(means, roots, constants), MinPool()
 
 
 @neuralizer(Pipeline)

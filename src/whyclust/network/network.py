@@ -134,8 +134,7 @@ class Neuralized:
         if key not in self._folded:
             with np.errstate(over="ignore", invalid="ignore"):
                 folded = self.head.fold(self.features.folded, key[0], centred)
-            nodes = folded.nodes
-            if not (np.isfinite(nodes.slopes).all() and np.isfinite(nodes.constants).all()):
+            if not folded.is_finite:
                 raise ValueError(
                     f"The model's centres are too large for {key[0]} arithmetic: rescale the columns "
                     "(StandardScaler in a Pipeline) and fit again."
@@ -181,7 +180,7 @@ class Neuralized:
             encoded = numeric(self.features.encode(table.rows(rows)))
             if is_sparse(encoded) and not sparse:
                 encoded = encoded.toarray()
-            points = self.features.points(encoded, folded.nodes.center, room[: rows.stop - start])
+            points = self.features.points(encoded, folded.center, room[: rows.stop - start])
             with np.errstate(invalid="ignore", over="ignore"):
                 response = folded.respond(points)
             if not np.isfinite(response.largest).all():
@@ -314,8 +313,9 @@ class Neuralized:
             nearest = folded.cluster_of(response, first_equal(h, smallest))
             self.clusters.take(nearest, out=competitors[rows], mode="clip")
         if values is None:
+            separable: Any = self.folded(dtype, centred=False)
             values = FactoredValues(
-                self.folded(dtype, centred=False),
+                separable,
                 self.features.points(numeric(self.features.encode(table.data)), np.zeros(0), None),
                 positions,
                 alphas,

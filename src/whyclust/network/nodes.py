@@ -57,6 +57,11 @@ class Nodes:
         return self.slopes.dtype.type(0.5) * (product - product.T)
 
     @property
+    def is_finite(self) -> bool:
+        """Whether all numbers fit their type."""
+        return bool(np.isfinite(self.slopes).all() and np.isfinite(self.constants).all())
+
+    @property
     def dtype(self) -> np.dtype:
         """Type of all arrays."""
         return self.slopes.dtype

@@ -25,6 +25,16 @@ class Tournament:
     leaves: NDArray
 
     @property
+    def center(self) -> NDArray:
+        """What is subtracted from points before anything else."""
+        return self.nodes.center
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its numbers fit their type."""
+        return self.nodes.is_finite
+
+    @property
     def width(self) -> int:
         """Numbers kept per point beside its features."""
         return 5 * len(self.nodes.slopes)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.network.folded import Folded
+from whyclust.network.competition import Competition
+from whyclust.network.tournament import Tournament
 
 _BLOCK_NUMBERS = 1 << 22
 
@@ -27,7 +28,7 @@ class FactoredValues:
 
     Parameters
     ----------
-    folded : Folded
+    folded : Competition or Tournament
         A head in the space of the points, with one node a cluster.
     points : sparse array of shape (n_rows, n_encoded)
     clusters : ndarray of int
@@ -38,7 +39,7 @@ class FactoredValues:
         Which columns are summed.
     """
 
-    folded: Folded
+    folded: Competition | Tournament
     points: Any
     clusters: NDArray
     weights: NDArray
@@ -58,7 +59,7 @@ class FactoredValues:
     @property
     def dtype(self) -> np.dtype:
         """Type of the values."""
-        return self.folded.nodes.dtype
+        return self.folded.center.dtype
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -98,7 +99,7 @@ class FactoredValues:
                 collect = collect[columns]
                 encoded = np.unique(collect.indices)
                 collect = collect[:, encoded]
-            folded = replace(folded, nodes=folded.nodes.columns(encoded))  # type: ignore[type-var]
+            folded = replace(folded, nodes=folded.nodes.columns(encoded))
             points = points[:, encoded]
         width = points.shape[1] if collect is None else collect.shape[0]
         result = np.empty((len(rows), width), dtype=self.dtype)

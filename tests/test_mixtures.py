@@ -1,0 +1,124 @@
+"""Gaussian mixtures: quadratic evidence, explained exactly (closed form 4)."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import paper
+import whyclust as wc
+from whyclust.cluster import SoftKMeans
+from whyclust.network import Features, MinPool, Neuralized, QuadraticHead, SoftMinPool
+
+COVARIANCES = ["full", "tied", "diag", "spherical"]
+X, _ = make_blobs(150, centers=4, n_features=4, cluster_std=[1.0, 2.0, 0.5, 1.5], random_state=5)
+
+
+def fitted(kind, covariance, X=X):
+    return kind(n_components=3, covariance_type=covariance, random_state=0, max_iter=300).fit(X)
+
+
+def log_odds(model, x, c, k):
+    """h_k(x), from the mixture itself."""
+    scores = model._estimate_weighted_log_prob(x[None])[0]
+    return scores[c] - scores[k]
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("kind", [GaussianMixture, BayesianGaussianMixture])
+def test_evidence_and_shapley_values_by_enumeration(kind, covariance):
+    model = fitted(kind, covariance)
+    net = wc.neuralize(model, X)
+    assert np.array_equal(net.predict(X), model.predict(X))
+    assert np.abs(net.predict_proba(X) - model.predict_proba(X)).max() < 1e-10
+    for c, k in [(0, 1), (2, 0)]:
+        found = net.relevance(X[:12], cluster=c, against=k)
+        middle = (model.means_[c] + model.means_[k]) / 2
+        for row in range(12):
+            literal = paper.shapley_value(lambda x: log_odds(model, x, c, k), X[row], middle)  # noqa: B023
+            scale = max(1.0, np.abs(literal).max())
+            assert np.abs(found.values[row] - literal).max() < 1e-10 * scale
+            assert abs(found.base_values[row] - log_odds(model, middle, c, k)) < 1e-10 * scale
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_the_pool_weighs_the_pairs(covariance):
+    """Against all: Σ_k α_k times the pairs' Shapley values, for each rule and decision."""
+    model = fitted(GaussianMixture, covariance)
+    net = wc.neuralize(model, X)
+    soft = Neuralized(net.features, net.head, SoftMinPool(0.7), 1.0, net.clusters, net.feature_names)
+    pairs = {(c, k): net.relevance(X, cluster=c, against=k) for c in range(3) for k in range(3) if c != k}
+    cases = [(net, None), (net, "expected"), (soft, None)]
+    for network, rule in cases:
+        found = network.relevance(X, rule=rule)
+        assert np.abs(found.values.sum(axis=1) + found.base_values - found.explained).max() < 1e-9
+        for row in range(0, len(X), 11):
+            c = found.clusters[row]
+            others = [k for k in range(3) if k != c]
+            h = [pairs[c, k].evidence[row] for k in others]
+            if network is soft:
+                constant = paper.threshold_constant(3, 0.7)
+                weights = paper.softmax([-value for value in h])
+                assert abs(found.evidence[row] - paper.soft_evidence([v + constant for v in h])) < 1e-9
+            elif rule is None:
+                weights = paper.min_take_most_weights(h, network.beta)
+            else:
+                weights = paper.expected_weights(h, network.beta, True)
+            literal = sum(w * pairs[c, k].values[row] for w, k in zip(weights, others, strict=True))
+            assert np.abs(found.values[row] - literal).max() < 1e-9 * max(1.0, np.abs(literal).max())
+
+
+def test_equal_spheres_are_soft_k_means():
+    soft = SoftKMeans(3, n_init=2, random_state=0).fit(X)
+    roots = np.full((3, 4), np.sqrt(2 * soft.stiffness_))
+    head = QuadraticHead(soft.cluster_centers_, roots, np.zeros(3))
+    reference = wc.neuralize(soft, X)
+    net = Neuralized(
+        Features.identity(4), head, MinPool(), reference.beta, reference.clusters, reference.feature_names
+    )
+    for question in ({}, {"cluster": 1}, {"cluster": 2, "against": 0}):
+        ours, theirs = net.relevance(X, **question), reference.relevance(X, **question)
+        assert np.abs(ours.values - theirs.values).max() < 1e-10
+        assert np.abs(ours.base_values).max() < 1e-10
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_behind_a_pipeline_in_the_users_columns(covariance):
+    steps = [StandardScaler(), PCA(3, random_state=0)]
+    model = make_pipeline(*steps, GaussianMixture(3, covariance_type=covariance, random_state=0)).fit(X)
+    net = wc.neuralize(model, X)
+    assert np.array_equal(net.predict(X), model.predict(X))
+    found = net.relevance(X[:6], cluster=0, against=1)
+    linear = net.features.folded
+    middle = linear.preimage(model[-1].means_[:2]).mean(axis=0)
+
+    def odds(x):
+        return log_odds(model[-1], model[:-1].transform(x[None])[0], 0, 1)
+
+    for row in range(6):
+        literal = paper.shapley_value(odds, X[row], middle)
+        assert np.abs(found.values[row] - literal).max() < 1e-9 * max(1.0, np.abs(literal).max())
+
+
+def test_shift_single_precision_and_files(tmp_path):
+    model = fitted(GaussianMixture, "full")
+    net = wc.neuralize(model, X)
+    expected = net.relevance(X)
+    again = wc.load(wc.save(net, tmp_path / "mixture.npz")).relevance(X)
+    assert np.array_equal(again.values, expected.values)
+    single = net.relevance(X.astype(np.float32))
+    assert single.values.dtype == np.float32
+    assert np.abs(single.values - expected.values).max() < 1e-4 * np.abs(expected.values).max()
+    moved = QuadraticHead(net.head.means + 1e6, net.head.roots, net.head.constants)
+    far = Neuralized(net.features, moved, net.pool, net.beta, net.clusters, net.feature_names)
+    shifted = X + 1e6
+    near = net.relevance(shifted - 1e6)
+    assert np.abs(far.relevance(shifted).values - near.values).max() < 1e-7 * np.abs(near.values).max()
+
+
+def test_one_component_is_refused():
+    with pytest.raises(ValueError, match="one cluster"):
+        wc.explain(GaussianMixture(1, random_state=0).fit(X), X)
