@@ -119,6 +119,16 @@ def test_shift_single_precision_and_files(tmp_path):
     assert np.abs(far.relevance(shifted).values - near.values).max() < 1e-7 * np.abs(near.values).max()
 
 
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_torch(covariance):
+    torch = pytest.importorskip("torch")
+    net = wc.neuralize(fitted(GaussianMixture, covariance), X)
+    with torch.no_grad():
+        evidence = net.to_torch()(torch.tensor(X)).numpy()
+    for cluster in range(3):
+        assert np.abs(evidence[:, cluster] - net.evidence(X, cluster=cluster)).max() < 1e-9
+
+
 def test_one_component_is_refused():
     with pytest.raises(ValueError, match="one cluster"):
         wc.explain(GaussianMixture(1, random_state=0).fit(X), X)

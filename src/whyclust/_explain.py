@@ -29,8 +29,8 @@ def explain(
     Parameters
     ----------
     model : fitted clustering, Pipeline that ends in one, or Neuralized
-        scikit-learn's KMeans, MiniBatchKMeans and BisectingKMeans, and
-        :mod:`whyclust.cluster`'s estimators; scalers, PCA, encoders and other steps before them
+        scikit-learn's k-means family, MeanShift, AffinityPropagation, Birch and Gaussian mixtures,
+        and :mod:`whyclust.cluster`'s estimators; scalers, PCA, encoders and other steps before them
         are followed back to the table's own columns.
     X : array, sparse matrix, pandas or polars frame
         The rows to explain, with the columns the model was fitted on.

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from whyclust._validation import is_sparse
 from whyclust.network.competition import Competition
-from whyclust.network.nodes import Nodes
 from whyclust.network.pools import SoftMinPool
+from whyclust.network.quadratic import Quadratics
 from whyclust.network.tournament import Tournament
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def build_module(net: Neuralized) -> nn.Module:
     if isinstance(folded, Tournament):
         detection = tree_detection(folded)
         competitors = torch.tensor(folded.competes)
-        return ClusterNetwork(folded.nodes, scale, [detection, Select(competitors)], pool)
+        return ClusterNetwork(folded.center, scale, [detection, Select(competitors)], pool)
+    if isinstance(folded, Quadratics):
+        layers: list[nn.Module] = [QuadraticDetection(folded), Others(len(folded.constants))]
+        return ClusterNetwork(folded.center, scale, layers, pool)
     if not isinstance(folded, Competition):
         raise TypeError(f"{type(folded).__name__} has no torch module yet.")
     if folded.background is not None:
@@ -48,17 +51,17 @@ def build_module(net: Neuralized) -> nn.Module:
     if folded.starts is not None:
         layers.append(SupportPooling(folded))
     layers.append(Others(len(np.unique(folded.members))))
-    return ClusterNetwork(folded.nodes, scale, layers, pool)
+    return ClusterNetwork(folded.center, scale, layers, pool)
 
 
 class ClusterNetwork(nn.Module):
     """Move to the centre, detect, pool."""
 
     def __init__(
-        self, nodes: Nodes, scale: nn.Module | None, layers: list[nn.Module], pool: nn.Module
+        self, center: np.ndarray, scale: nn.Module | None, layers: list[nn.Module], pool: nn.Module
     ) -> None:
         super().__init__()
-        self.register_buffer("center", torch.tensor(nodes.center))
+        self.register_buffer("center", torch.tensor(center))
         self.scale = scale
         self.layers = nn.Sequential(*layers)
         self.pool = pool
@@ -116,6 +119,23 @@ def tree_detection(folded: Tournament) -> nn.Linear:
     """Evidence against every node, for its sibling."""
     slopes, constants, sibling = folded.nodes.slopes, folded.nodes.constants, folded.sibling
     return _linear(slopes[sibling] - slopes, constants - constants[sibling])
+
+
+class QuadraticDetection(nn.Module):
+    """h_ck = z_c − z_k of quadratic scores, for all pairs of clusters."""
+
+    def __init__(self, folded: Quadratics) -> None:
+        super().__init__()
+        maps = torch.tensor(folded.maps)
+        self.register_buffer("maps", torch.diag_embed(maps) if maps.ndim == 2 else maps)
+        self.register_buffer("shifts", torch.tensor(folded.shifts))
+        self.register_buffer("constants", torch.tensor(folded.constants))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rows × pairs."""
+        residuals = torch.einsum("ne,kre->nkr", x, self.maps) - self.shifts
+        scores = self.constants - 0.5 * residuals.square().sum(dim=2)
+        return (scores[:, :, None] - scores[:, None]).flatten(1)
 
 
 class SupportPooling(nn.Module):
