@@ -156,7 +156,7 @@ def test_huge_centres(model, factor):
 def test_huge_float32(model, factor):
     small = (X * factor).astype(np.float32)
     fitted = with_centers(model.cluster_centers_ * factor)
-    assert finite_or_refused(lambda: wc.explain(fitted, small)) == "finite" or factor > 1e17
+    assert finite_or_refused(lambda: wc.explain(fitted, small)) == "finite" or factor > 1e15
     finite_or_refused(lambda: wc.explain(model, small, background=X))
     # The same numbers as float64, which the message proposes, work.
     assert finite_or_refused(lambda: wc.explain(fitted, small.astype(np.float64))) == "finite"
@@ -335,3 +335,34 @@ def test_constant_and_single_columns():
         assert np.abs(ex.values[:, 1]).max() < 1e-10
     one = wc.explain(k_means(3).fit(X[:, :1]), X[:, :1])
     assert np.abs(one.values[:, 0] - one.evidence).max() < 1e-10
+
+
+def test_masked_values_are_missing(model):
+    masked = np.ma.masked_array(X.copy(), mask=np.zeros(X.shape, dtype=bool))
+    masked[2, 1] = np.ma.masked
+    with pytest.raises(ValueError, match="NaN"):
+        wc.explain(model, masked)
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(np.float32, 3e18), (np.float64, 3e153)])
+def test_numbers_near_the_largest_are_right_or_refused(model, dtype, factor):
+    fitted = with_centers(model.cluster_centers_ * factor)
+    try:
+        ex = wc.explain(fitted, (X * factor).astype(dtype))
+    except ValueError as error:
+        assert "too large" in str(error)
+    else:
+        assert np.abs(ex.values.sum(axis=1) + ex.base_values - ex.explained).max() < 1e-5 * ex.explained.max()
+
+
+def test_groups_may_be_any_iterable_but_not_share_a_name(model):
+    ex = wc.explain(model, X, groups={"g": (column for column in [0, 1])})
+    whole = wc.explain(model, X)
+    assert np.abs(ex.values[:, 0] - whole.values[:, :2].sum(axis=1)).max() < 1e-12
+    with pytest.raises(ValueError, match="same name"):
+        wc.explain(model, X, groups={1: [0], "1": [1]})
+
+
+def test_the_background_is_named_when_it_is_wrong(model):
+    with pytest.raises(ValueError, match="background has 1 columns"):
+        wc.explain(model, X, background=X[:, :1])

@@ -743,3 +743,13 @@ def test_a_registered_step_is_followed():
     model = make_pipeline(Doubler(), k_means()).fit(UNEVEN)
     usual = make_pipeline(StandardScaler(), k_means()).fit(UNEVEN)
     assert largest(wc.explain(model, UNEVEN).values - wc.explain(usual, UNEVEN).values) < BOUND
+
+
+def test_a_branch_without_columns():
+    """A selector of columns that matches nothing, as in scikit-learn."""
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=list("abc"))
+    steps = ColumnTransformer(
+        [("number", StandardScaler(), ["a", "b", "c"]), ("category", OneHotEncoder(), [])]
+    )
+    model = make_pipeline(steps, KMeans(3, n_init=1, random_state=0)).fit(frame)
+    assert np.array_equal(wc.neuralize(model, frame).predict(frame), model.predict(frame))

@@ -165,9 +165,10 @@ def test_writing_a_file(wine, tmp_path):
     assert path == tmp_path / "report.html"
     check(path.read_text(encoding="utf-8"))
     assert wine.to_html(tmp_path / "again.html").read_text(encoding="utf-8")
+    assert to_html(wine, tmp_path / "new folder" / "report.html").exists()
     with pytest.raises(OSError):
-        to_html(wine, tmp_path / "no such folder" / "report.html")
-    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "again.html"}
+        to_html(wine, path / "report.html")
+    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "again.html", "new folder"}
 
 
 @pytest.mark.parametrize(

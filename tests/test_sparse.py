@@ -322,3 +322,16 @@ def test_nan_in_a_wide_table_is_found_cheaply(wide, wide_model):
             wc.explain(wide_model, table)
 
     assert peak_of(failing)[1] < 80
+
+
+@pytest.mark.parametrize("middle", [[], [TruncatedSVD(3, random_state=0)]])
+def test_a_scaler_before_the_norm_keeps_rows_sparse(middle):
+    from sklearn.preprocessing import StandardScaler
+
+    table = sp.random_array((80, 40), density=0.1, format="csr", rng=np.random.default_rng(2))
+    steps = [StandardScaler(with_mean=False), *middle, Normalizer()]
+    model = make_pipeline(*steps, KMeans(3, n_init=1, random_state=0)).fit(table)
+    net = wc.neuralize(model, table)
+    found, dense = net.relevance(table), net.relevance(table.toarray())
+    assert isinstance(found.values, wc.network.FactoredValues)
+    assert largest(np.asarray(found.values) - dense.values) < BOUND

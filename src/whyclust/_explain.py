@@ -125,13 +125,16 @@ def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[ND
     """For each column the output column it is summed into; groups first, then single columns."""
     if not isinstance(groups, Mapping):
         raise TypeError(f"groups is a {type(groups).__name__}, expected {{name: [columns]}}.")
+    if len({str(group) for group in groups}) < len(groups):
+        raise ValueError("Two groups have the same name: give each a name of its own.")
     target = np.full(len(names), -1, dtype=np.intp)
     for number, (group, columns) in enumerate(groups.items()):
-        if isinstance(columns, str) or not np.iterable(columns) or len(list(columns)) == 0:
+        listed = [] if isinstance(columns, str) or not np.iterable(columns) else list(columns)
+        if not listed:
             raise ValueError(
                 f"groups[{group!r}] is {columns!r}, expected a list of column names or positions."
             )
-        for column in columns:
+        for column in listed:
             if isinstance(column, str):
                 if column not in names:
                     raise ValueError(f"groups[{group!r}] names the column {column!r}, which X does not have.")
@@ -154,7 +157,7 @@ def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[ND
             target[position] = number
     alone = np.flatnonzero(target < 0)
     for column in alone:
-        if names[column] in groups:
+        if names[column] in map(str, groups):
             raise ValueError(
                 f"groups[{names[column]!r}] has the name of a column that is not in it: rename the group."
             )

@@ -85,6 +85,8 @@ def read_table(X: Any, name: str = "X") -> Table:
     elif is_sparse(X):
         data = X if X.format == "csr" else X.tocsr()
     else:
+        if np.ma.isMaskedArray(X):
+            X = np.ma.filled(X.astype(float), np.nan)  # what is masked is missing
         try:
             data = np.asarray(X)
         except ValueError:
@@ -166,21 +168,21 @@ def _frame_numbers(frame: Any, name: str) -> NDArray:
     return frame.to_numpy(dtype=working_type(frame), na_value=np.nan)
 
 
-def match_columns(table: Table, names: Sequence[str] | None, count: int) -> Table:
+def match_columns(table: Table, names: Sequence[str] | None, count: int, called: str = "X") -> Table:
     """Bring a table's columns into the order the model was fitted on, or say what differs."""
     if table.names is not None and names is not None:
         given, known = set(table.names), set(names)
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
-                f"X lacks the column {missing[0]!r}"
+                f"{called} lacks the column {missing[0]!r}"
                 + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
                 + ", which the model was fitted on: pass the columns it knows, under the same names."
             )
         extra = [name for name in table.names if name not in known]
         if extra:
             raise ValueError(
-                f"X has the column {extra[0]!r}"
+                f"{called} has the column {extra[0]!r}"
                 + (f" and {len(extra) - 1} more" if len(extra) > 1 else "")
                 + ", which the model was not fitted on: drop it first."
             )
@@ -190,7 +192,7 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int) -> Tabl
             return Table(table.data.iloc[:, order], list(names), table.index)
     if table.shape[1] != count:
         raise ValueError(
-            f"X has {table.shape[1]} columns, but the model was fitted on {count}: pass the same "
+            f"{called} has {table.shape[1]} columns, but the model was fitted on {count}: pass the same "
             "columns in the same order."
         )
     return table

@@ -79,7 +79,7 @@ class Explanation:
 
     def __getitem__(self, rows: Any) -> Explanation:
         """Return an explanation of some rows: a position, a slice, a mask or a list of positions."""
-        if isinstance(rows, tuple):
+        if isinstance(rows, tuple) or rows is None:
             raise TypeError("An explanation is sliced by rows only: use ex.values[rows, columns].")
         try:
             chosen = np.atleast_1d(np.arange(len(self))[rows])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +26,7 @@ from sklearn.preprocessing import (
 )
 
 from whyclust import __version__, cluster
+from whyclust._atomic import write_whole
 from whyclust._validation import is_frame, is_sparse
 from whyclust.explanation import Explanation
 from whyclust.network import (
@@ -111,7 +109,7 @@ def save(thing: Any, path: str | Path) -> Path:
     if isinstance(thing, Explanation) and suffix == ".parquet":
         from whyclust.parquet import write_explanation
 
-        return _write(path, lambda stream: write_explanation(thing, stream))
+        return write_whole(path, lambda stream: write_explanation(thing, stream))
     if suffix != ".npz":
         expected = ".parquet or .npz" if isinstance(thing, Explanation) else ".npz"
         raise ValueError(f"{path.name} ends in {suffix!r}, expected {expected}: rename the file.")
@@ -128,7 +126,7 @@ def save(thing: Any, path: str | Path) -> Path:
     header = {"format": FORMAT, "version": __version__, "content": _pack(thing, arrays)}
     text = np.array(json.dumps(header))
     members: dict[str, Any] = {_HEADER: text, **arrays}
-    return _write(path, lambda stream: np.savez_compressed(stream, **members))
+    return write_whole(path, lambda stream: np.savez_compressed(stream, **members))
 
 
 def load(path: str | Path) -> Any:
@@ -171,27 +169,6 @@ def load(path: str | Path) -> Any:
     if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS}:
         raise refused
     return thing
-
-
-def _write(path: Path, fill: Callable[[Any], Any]) -> Path:
-    """Write beside the target and move into place when complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            fill(stream)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _store(array: NDArray, arrays: dict[str, NDArray]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,7 @@ def _ids(frame: pd.DataFrame, id_column: str | None, notes: list[str]) -> tuple[
         return numbers, "row"
     column = frame[id_column]
     ids = [
-        f"row {number}" if missing else value
+        f"row {number}" if missing else value if isinstance(value, Hashable) else str(value)
         for value, missing, number in zip(column, column.isna(), numbers, strict=True)
     ]
     n_repeated = len(ids) - len(set(ids))
@@ -277,8 +277,9 @@ def _network_of_labels(
             "all rows are explained."
         )
     matrix = np.asarray(prepared.transform(features.iloc[rows]), dtype=float)
+    # Normalised centroids need no constant beside the kernel, so nearly all evidence has a direction.
     model = KernelKMeans(
-        n_clusters=len(names), algorithm="standard", init=codes[rows], max_iter=0, random_state=seed
+        n_clusters=len(names), algorithm="leave_one_out", init=codes[rows], max_iter=0, random_state=seed
     ).fit(matrix)
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
     network = neuralize(pipeline, features)

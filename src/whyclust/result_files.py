@@ -7,14 +7,18 @@ import math
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whyclust import save
+from whyclust._atomic import umask
 from whyclust.job import Result
 from whyclust.report import to_html
+
+FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", "report.html")
 
 
 def write_result(result: Result, folder: str | Path, *, title: str | None = None) -> Path:
@@ -41,6 +45,9 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
     folder.parent.mkdir(parents=True, exist_ok=True)
     # In the folder itself if it exists: it may lie on another disk than its parent.
     near = folder if folder.exists() else folder.parent
+    for left in near.glob(".whyclust-*"):  # of a run that was killed
+        if left.is_dir() and time.time() - left.stat().st_mtime > 3600:
+            shutil.rmtree(left, ignore_errors=True)
     beside = Path(tempfile.mkdtemp(prefix=".whyclust-", dir=near))
     try:
         to_html(
@@ -77,6 +84,9 @@ def check_folder(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"'{folder}' is a file, expected a folder for the results: name another.")
+    for name in FILES:
+        if (folder / name).is_dir():
+            raise ValueError(f"'{folder / name}' is a folder, but a file goes there: name another --out.")
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError(f"'{existing}' cannot be written to: name another folder for the results.")
@@ -89,9 +99,7 @@ def _move(beside: Path, folder: Path) -> None:
             path.replace(folder / path.name)
         return
     # A temporary folder is private; the result has the permissions that any new folder gets.
-    mask = os.umask(0)
-    os.umask(mask)
-    beside.chmod(0o777 & ~mask)
+    beside.chmod(0o777 & ~umask())
     beside.replace(folder)
 
 

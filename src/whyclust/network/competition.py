@@ -137,10 +137,7 @@ class Competition(EveryOther):
         """Σ_k α_k h_k(m_k), for one node a cluster."""
         if self.nodes.baseless:
             return np.zeros(len(clusters), dtype=self.nodes.dtype)
-        base = self._signed(clusters, weights).T @ self.nodes.bases
-        if not self.nodes.symmetric:
-            base += (self.nodes.cross[clusters] * weights.T).sum(axis=1)
-        return base
+        return self._signed(clusters, weights).T @ self.nodes.bases
 
     def spread(
         self,
@@ -182,5 +179,5 @@ class Competition(EveryOther):
             others = share * weights[self.members]
             cross = (own.T @ nodes.slopes) * (others.T @ nodes.positions)
             cross -= (own.T @ nodes.positions) * (others.T @ nodes.slopes)
-            base += subtract_cross(cross, out)
+            subtract_cross(cross, out)
         return base

@@ -153,8 +153,10 @@ class Features:
     @cached_property
     def shift(self) -> NDArray:
         """The encoded point that `inner` maps to zero; a row is scaled around it."""
-        zero = np.zeros((1, self.inner.n_outputs))
-        return self.inner.preimage(zero)[0] if self.norm else np.zeros(self.inner.n_inputs)
+        nothing = np.zeros(self.inner.n_inputs)
+        if self.norm is None or not self.inner(nothing[None]).any():
+            return nothing  # so that sparse rows stay sparse
+        return self.inner.preimage(np.zeros((1, self.inner.n_outputs)))[0]
 
     @cached_property
     def folded(self) -> AffineMap:
@@ -164,11 +166,6 @@ class Features:
         zeros = np.zeros(self.inner.n_inputs)
         linear = AffineMap(self.inner.matrix, zeros, np.zeros(self.inner.n_outputs))
         return linear if self.outer is None else linear.then(self.outer)
-
-    @property
-    def one_to_one(self) -> bool:
-        """Whether encoded columns are just the user's columns, in order."""
-        return len(self.sources) == self.n_columns and bool((self.sources == np.arange(self.n_columns)).all())
 
     def encode(self, table: Any) -> Any:
         """Return the numeric columns in which relevance is computed."""

@@ -1,7 +1,7 @@
 """Heads: what a clustering compares a point with, in the space of its features.
 
 A head is a description. ``head.fold(features, ...)`` moves it into the space of the user's
-columns, where :mod:`whyclust.network.folded` does the arithmetic.
+columns, where :mod:`whyclust.network.nodes` does the arithmetic.
 """
 
 from __future__ import annotations
@@ -210,9 +210,7 @@ class LinearHead:
             slopes=slopes.astype(dtype),
             constants=(-at_center).astype(dtype),
             positions=np.broadcast_to(position, slopes.shape).astype(dtype),
-            # h at the reference is the difference of logits there; with equal positions
-            # only their own part of it counts.
-            bases=(at_center + 0.5 * slopes @ position).astype(dtype),
+            bases=(at_center + slopes @ position).astype(dtype),  # the logits at the reference
             center=center,
             symmetric=not position.any(),
         )

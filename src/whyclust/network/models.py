@@ -254,10 +254,8 @@ def neuralize(model: Any, background: Any = None) -> Neuralized:
         named=names is not None,
         model=type(last).__name__,
     )
-    if isinstance(pool, SoftMinPool):
-        return net  # the soft minimum has a stiffness of its own, 1
-    if background is not None:
-        return net.with_beta(background)
+    if background is not None or isinstance(pool, SoftMinPool):
+        return net if background is None else net.with_beta(background)
     kept = getattr(last, "beta_", None)
     beta = prototype_stiffness(net, getattr(last, "labels_", None)) if kept is None else float(kept)
     return replace(net, beta=beta)

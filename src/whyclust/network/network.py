@@ -25,7 +25,7 @@ from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
 from whyclust.network.nodes import first_equal
-from whyclust.network.pools import RULES, MinPool, Pool
+from whyclust.network.pools import RULES, MinPool, Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.values import FactoredValues
 
@@ -183,7 +183,8 @@ class Neuralized:
             points = self.features.points(encoded, folded.center, room[: rows.stop - start])
             with np.errstate(invalid="ignore", over="ignore"):
                 response = folded.respond(points)
-            if not np.isfinite(response.largest).all():
+            # Evidence near the largest number of its type could not be told from `absent`.
+            if not (np.abs(response.largest) < absent(dtype) / 1e4).all():
                 known = self.feature_names if table.names is None else table.names
                 names = [known[column] for column in self.features.sources]
                 refuse_not_finite(encoded, names, start)
@@ -333,8 +334,19 @@ class Neuralized:
         )
 
     def with_beta(self, background: Any) -> Neuralized:
-        """Return the same network with β = 1/E[f_c] over these points (Eq. 3)."""
-        return replace(self, beta=stiffness(self.evidence(background)))
+        """Return the same network with β = 1/E[f_c] over these points (Eq. 3).
+
+        The soft minimum of absolute decisions has a stiffness of its own, 1, which stays.
+        """
+        if not isinstance(self.pool, MinPool):
+            return self
+        table = match_columns(
+            read_table(background, "background"),
+            self.feature_names if self.named else None,
+            self.features.n_columns,
+            "background",
+        )
+        return replace(self, beta=stiffness(self.evidence(table)))
 
     def to_torch(self) -> Any:
         """Return the network as a ``torch.nn.Module`` of linear and pooling layers.

@@ -28,7 +28,7 @@ from whyclust._validation import is_sparse
 class Nodes:
     """Scores ``slopes·x − constants`` around `center`, at `positions`.
 
-    `bases` is ½ s·p − b, a node's part of the evidence at the mid-points. `symmetric` says
+    `bases` is a node's part of the evidence at the mid-points. `symmetric` says
     that s_i ⊙ p_j = p_i ⊙ s_j for all pairs, as it is without a mixing map.
     """
 
@@ -48,13 +48,7 @@ class Nodes:
     @cached_property
     def baseless(self) -> bool:
         """Whether all evidence vanishes at the mid-points, as in k-means."""
-        return self.symmetric and not self.bases.any()
-
-    @cached_property
-    def cross(self) -> NDArray:
-        """cross[i, j] = ½ (s_i·p_j − p_i·s_j): what of the mid-points' evidence is no node's own."""
-        product = self.slopes @ self.positions.T
-        return self.slopes.dtype.type(0.5) * (product - product.T)
+        return not self.bases.any()
 
     @property
     def is_finite(self) -> bool:
@@ -119,8 +113,7 @@ def first_equal(rows: NDArray, wanted: NDArray) -> NDArray:
     return count - found.astype(np.intp)
 
 
-def subtract_cross(cross: NDArray, out: NDArray) -> NDArray:
-    """Take the terms p_i ⊙ s_j that a mixing map leaves from `out`; return their sum, for the base."""
+def subtract_cross(cross: NDArray, out: NDArray) -> None:
+    """Take the terms p_i ⊙ s_j that a mixing map leaves from `out`; a row of them sums to zero."""
     cross *= cross.dtype.type(0.5)
     out -= cross
-    return cross.sum(axis=1)

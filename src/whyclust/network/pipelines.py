@@ -210,6 +210,8 @@ def _column_positions(step: ColumnTransformer, columns: Any, n_inputs: int) -> N
         raise UnsupportedStep("ColumnTransformer with unresolved columns")
     if isinstance(columns, str):
         columns = [columns]
+    if not isinstance(columns, slice) and len(columns) == 0:
+        return np.empty(0, dtype=np.intp)
     if isinstance(columns, slice) and (isinstance(columns.start, str) or isinstance(columns.stop, str)):
         known = list(names)
         start = None if columns.start is None else known.index(columns.start)

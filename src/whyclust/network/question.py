@@ -60,15 +60,18 @@ def read_question(
 
 def _positions(ids: ArrayLike, clusters: NDArray, n_rows: int, name: str) -> NDArray:
     given = np.asarray(ids)
+    if given.dtype == object:
+        raise ValueError(f"{name} is {ids!r}, expected one cluster id or one for each row.")
     if given.ndim not in (0, 1) or (given.ndim == 1 and len(given) != n_rows):
         raise ValueError(
             f"{name} has shape {given.shape}, expected one cluster id or one for each of the {n_rows} rows."
         )
     known = {value: position for position, value in enumerate(clusters.tolist())}
-    try:
-        return np.array([known[value] for value in np.broadcast_to(given, n_rows).tolist()], dtype=np.intp)
-    except KeyError as error:
-        listed = ", ".join(map(str, clusters[:10].tolist())) + (", …" if len(clusters) > 10 else "")
-        raise ValueError(
-            f"{name}={error.args[0]!r} is no cluster of this model: choose one of {listed}."
-        ) from None
+    # Few different ids are asked for, whatever the number of rows.
+    asked, places = np.unique(given, return_inverse=True)
+    for value in asked.tolist():
+        if value not in known:
+            listed = ", ".join(map(str, clusters[:10].tolist())) + (", …" if len(clusters) > 10 else "")
+            raise ValueError(f"{name}={value!r} is no cluster of this model: choose one of {listed}.")
+    positions = np.array([known[value] for value in asked.tolist()], dtype=np.intp)
+    return np.broadcast_to(positions[places.reshape(given.shape)], n_rows)

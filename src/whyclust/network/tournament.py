@@ -111,11 +111,7 @@ class Tournament:
 
     def base(self, clusters: NDArray, weights: NDArray) -> NDArray:
         """Σ_k α_k h_k(m_k)."""
-        base = (weights[self.sibling] - weights).T @ self.nodes.bases
-        if not self.nodes.symmetric:
-            everyone = np.arange(len(self.leaves))
-            base += weights.T @ self.nodes.cross[self.sibling, everyone]
-        return base
+        return (weights[self.sibling] - weights).T @ self.nodes.bases
 
     def spread(
         self,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust._atomic import write_whole
 from whyclust.report.curve import curve_drawing
 
 if TYPE_CHECKING:
@@ -135,17 +135,7 @@ def to_html(
     """
     path = Path(path)
     page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts)
-    # Written beside and moved: a reader never meets half a page.
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        Path(beside).chmod(0o644)
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
-    return path
+    return write_whole(path, lambda stream: stream.write(page.encode()))
 
 
 def versions() -> dict[str, str]:

@@ -152,6 +152,8 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str], list[str]]:
     hint = re.match(r"sep=(.)\r?\n", text, flags=re.IGNORECASE)
     if hint:
         delimiter, text = hint.group(1), text[hint.end() :]
+        if not text.strip():
+            raise ValueError("the file holds no table: expected a header line and at least two rows.")
     delimiter = delimiter or sniff_delimiter(text)
     rows = _sample(text, delimiter)
     notes = []
