@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -610,3 +611,50 @@ def test_any_row_labels_can_be_saved(tmp_path, suffix, name):
     assert_same(ex, again)
     assert len(again.index) == len(frame)
     assert again[4].describe() == ex[4].describe()
+
+
+def test_columns_of_arrays_and_sparse_matrices_can_be_named():
+    table = sp.random_array((30, 4), density=0.5, format="csr", rng=np.random.default_rng(0))
+    model = KMeans(2, n_init=1, random_state=0).fit(table)
+    ex = wc.explain(model, table, feature_names=["ape", "bee", "cat", "dog"], groups={"insects": ["bee"]})
+    assert ex.feature_names == ["insects", "ape", "cat", "dog"]
+    assert "x1" not in ex.describe()
+    with pytest.raises(ValueError, match="3 names, but X has 4"):
+        wc.explain(model, table, feature_names=["ape", "bee", "cat"])
+    with pytest.raises(ValueError, match="'ape' twice"):
+        wc.explain(model, table, feature_names=["ape", "ape", "cat", "dog"])
+
+
+def test_a_duel_names_both_sides():
+    X = np.array([[0.0], [1.0], [10.0], [11.0], [30.0], [31.0]])
+    model = KMeans(3, init=[[0.5], [10.5], [30.5]], n_init=1).fit(X)
+    ex = wc.explain(model, X, cluster=1, against=2)
+    assert (
+        ex[0]
+        .describe()
+        .startswith(
+            "Row 0, which is in cluster 0: cluster 1 against cluster 2 (evidence 820, so 1 is nearer)."
+        )
+    )
+    assert ex.describe().startswith("Cluster 1 was explained against cluster 2 for 6 rows")
+
+
+def test_a_cluster_between_its_competitors_is_middling():
+    X = np.concatenate([np.full(10, -5.0), np.full(10, 0.1), np.full(10, 5.0)])[:, None]
+    model = KMeans(3, init=[[-5.0], [0.1], [5.0]], n_init=1).fit(X)
+    summary = wc.explain(model, X).summary()
+    assert [one.features["direction"][0] for one in summary] == ["low", "middling", "high"]
+
+
+def test_a_column_missing_in_a_whole_cluster_and_a_cluster_of_one():
+    frame = pd.DataFrame({"a": [0.0, 0.1, 9.0], "b": [np.nan, np.nan, 1.0]})
+    steps = make_pipeline(SimpleImputer(), KMeans(2, init=[[0.0, 1.0], [9.0, 1.0]], n_init=1)).fit(frame)
+    ex = wc.explain(steps, frame)
+    assert ex.summary()[0].features.set_index("feature")["direction"]["b"] == "missing"
+    assert "Its only row is 2." in ex.describe()
+
+
+def test_the_summary_is_made_once():
+    ex = hand_made()
+    assert ex.summary() is ex.summary()
+    assert ex.summary(members=1) is not ex.summary()

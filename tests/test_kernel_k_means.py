@@ -644,3 +644,40 @@ def test_many_support_vectors_by_em():
     model = KernelKMeans(3, n_support=400, n_init=1, max_iter=3, random_state=0).fit(X)
     assert model.support_vectors_.shape == (1200, 4)
     assert np.isfinite(model.outlier_scores(X)).all()
+
+
+@pytest.mark.parametrize(("noise", "parted"), [(0.0, False), (1e-3, True)])
+def test_noise_parts_repeated_support_vectors(noise, parted):
+    """Two support vectors on one place get the same share of every point, for ever, but for the noise."""
+    X = np.concatenate([np.full((20, 1), -3.0), np.full((20, 1), 3.0)])
+    X = X + np.random.default_rng(0).normal(scale=0.1, size=X.shape)
+    state, _ = run_em(
+        X,
+        np.zeros((2, 1)),
+        np.array([0]),
+        1.0,
+        epsilon=1e-9,
+        learn_gamma=True,
+        max_iter=200,
+        noise=noise,
+        random_state=np.random.RandomState(0),
+    )
+    distance = float(np.abs(np.diff(state.support_vectors[:, 0]))[0])
+    assert (distance > 5.0) == parted
+    assert parted or distance == 0.0
+
+
+def test_noise_is_used_by_the_estimator(monkeypatch):
+    from whyclust.cluster import _kernel_fits
+
+    seen = []
+    original = _kernel_fits.run_em
+
+    def watched(*args, noise, **options):
+        seen.append(noise)
+        return original(*args, noise=noise, **options)
+
+    monkeypatch.setattr(_kernel_fits, "run_em", watched)
+    KernelKMeans(2, n_init=2, random_state=0).fit(make_blobs(40, random_state=0)[0])
+    assert len(seen) == 2
+    assert min(seen) > 0

@@ -23,6 +23,7 @@ def explain(
     background: Any = None,
     rule: str | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
+    feature_names: Sequence[str] | None = None,
 ) -> Explanation:
     """Explain why each row of a table is in its cluster and not in another.
 
@@ -48,6 +49,9 @@ def explain(
     groups : mapping of names to columns, optional
         Sum relevance over groups of columns (names or positions); other columns stay as
         they are.
+    feature_names : sequence of str, optional
+        Names of the columns where X is an array or a sparse matrix, such as the words of a
+        vectorizer: ``feature_names=vectorizer.get_feature_names_out()``.
 
     Returns
     -------
@@ -72,6 +76,8 @@ def explain(
     net = neuralize(model, background)
     table = match_columns(table, net.feature_names if net.named else None, net.features.n_columns)
     names = list(net.feature_names) if net.named or table.names is None else table.names
+    if feature_names is not None:
+        names = _given_names(feature_names, table.shape[1])
     grouping, grouped_names = (None, names) if groups is None else _grouping(groups, names)
     found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
     data = table.data if grouping is None else _grouped_data(table, grouping, len(grouped_names))
@@ -94,8 +100,19 @@ def explain(
             "pool": net.pool.name,
             "n_clusters": int(net.head.n_clusters),
             "question": _question(cluster, against),
+            "against": against is not None,
         },
     )
+
+
+def _given_names(feature_names: Sequence[str], count: int) -> list[str]:
+    names = [str(name) for name in feature_names]
+    if len(names) != count:
+        raise ValueError(f"feature_names has {len(names)} names, but X has {count} columns.")
+    if len(set(names)) < count:
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"feature_names has {repeated!r} twice: give each column a name of its own.")
+    return names
 
 
 def _question(cluster: ArrayLike | None, against: ArrayLike | None) -> str:

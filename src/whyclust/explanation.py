@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +135,13 @@ class Explanation:
         """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
         from whyclust.summary import summarise
 
-        return summarise(self, members)
+        if members not in self._summaries:
+            self._summaries[members] = summarise(self, members)
+        return self._summaries[members]
+
+    @cached_property
+    def _summaries(self) -> dict[int, Summary]:
+        return {}
 
     def describe(self, *, top: int = 3) -> str:
         """Return plain sentences: about the one row, or about each cluster.

@@ -53,13 +53,16 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
     sentence = f"Cluster {one.cluster} holds {one.size} of {len(explanation)} rows ({one.share:.0%})"
     chosen = "cluster" in str(explanation.details.get("question", "")).split(" ")[:1]
     if chosen:
-        sentence = f"Cluster {one.cluster} was explained for {one.size} rows"
+        rival = f" against cluster {explanation.competitors[0]}" if explanation.details.get("against") else ""
+        sentence = f"Cluster {one.cluster} was explained{rival} for {one.size} rows"
     if len(strong) == 0:
         return f"{sentence}; no feature speaks for it."
     parts = [_feature(row) for row in strong.to_dict("records")]
     sentence += f" and is set apart by {join(parts)}."
     if one.borderline:
         typical, edge = one.typical[0], one.borderline[0]
+        if one.size == 1:
+            return f"{sentence} Its only row is {explanation.index[edge]}."
         sentence += (
             f" Row {explanation.index[typical]} is typical of it; row {explanation.index[edge]} is closest "
             f"to leaving it, for cluster {explanation.competitors[edge]}."
@@ -69,7 +72,9 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
 
 def _feature(row: dict[Any, Any]) -> str:
     share = f"{percent(row['fraction'])} of the relevance"
-    if row["direction"] in ("high", "low"):
+    if row["direction"] == "missing":
+        return f"{row['feature']} missing in all its rows ({share})"
+    if row["direction"] in ("high", "low", "middling"):
         values = f"{number(row['inside'])} on average, {number(row['outside'])} elsewhere"
         return f"{row['direction']} {row['feature']} ({values}; {share})"
     values = f"{number(row['inside'])}, {number(row['outside'])} elsewhere"
@@ -82,7 +87,13 @@ def describe_row(explanation: Explanation, top: int) -> str:
     assigned, competitor = explanation.assigned[0], explanation.competitors[0]
     strength = f"evidence {number(float(explanation.evidence[0]))}"
     values = np.asarray(explanation.values)[0]
-    if assigned == cluster:
+    if explanation.details.get("against"):
+        nearer = cluster if explanation.evidence[0] > 0 else competitor
+        sentence = (
+            f"Row {label}, which is in cluster {assigned}: cluster {cluster} against cluster {competitor} "
+            f"({strength}, so {nearer} is nearer)"
+        )
+    elif assigned == cluster:
         sentence = f"Row {label} is in cluster {cluster} and not in cluster {competitor} ({strength})"
     else:
         sentence = f"Row {label} is in cluster {assigned}, not in cluster {cluster} ({strength})"

@@ -29,8 +29,8 @@ class ClusterSummary:
     features : DataFrame
         One row per feature, strongest first: ``feature``, ``relevance`` (mean over the
         cluster's rows), ``fraction`` (of the sum of absolute means), ``direction`` (``high``, ``low``,
-        ``same``, or ``mostly …`` for categories), ``inside`` and ``outside`` (mean value, or
-        share of the category, in the cluster and elsewhere).
+        ``middling``, ``same``, ``missing``, or ``mostly …`` for categories), ``inside`` and
+        ``outside`` (mean value, or share of the category, in the cluster and elsewhere).
     typical, borderline : positions of rows
         Nearest the cluster's mean relevance; least evidence.
     """
@@ -196,19 +196,32 @@ def _compare_sparse(data: Any, inside: NDArray) -> tuple[list[str], list[Any], l
     here_sum = np.asarray(data[np.flatnonzero(inside)].sum(axis=0), dtype=float).ravel()
     here = here_sum / max(inside.sum(), 1)
     there = (total - here_sum) / max((~inside).sum(), 1)
-    return [direction(*pair) for pair in zip(here, there, strict=True)], here.tolist(), there.tolist()
+    mean = total / data.shape[0]
+    squares = np.asarray(data.multiply(data).sum(axis=0), dtype=float).ravel() / data.shape[0]
+    deviations = np.sqrt(np.maximum(squares - mean**2, 0.0))
+    directions = [direction(*triple) for triple in zip(here, there, deviations, strict=True)]
+    return directions, here.tolist(), there.tolist()
 
 
-def direction(here: float, there: float) -> str:
+# Differences of means below this many standard deviations are not worth a word.
+_MIDDLING = 0.1
+
+
+def direction(here: float, there: float, deviation: float) -> str:
     """Say whether a mean is high or low, compared with the mean elsewhere.
 
-    >>> direction(2.0, 1.0), direction(1.0, 1.0)
-    ('high', 'same')
+    A cluster may lie between its competitors: then a column has relevance although its mean is
+    about that of all other rows, and is called middling.
+
+    >>> direction(2.0, 1.0, 1.0), direction(1.05, 1.0, 1.0), direction(1.0, 1.0, 0.0)
+    ('high', 'middling', 'same')
     """
     if not (np.isfinite(here) and np.isfinite(there)):
-        return "same"
+        return "missing" if not np.isfinite(here) else "same"
     if abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
         return "same"
+    if abs(here - there) < _MIDDLING * deviation:
+        return "middling"
     return "high" if here > there else "low"
 
 
@@ -217,6 +230,7 @@ class Column:
 
     def __init__(self, values: pd.Series) -> None:
         self.numbers: NDArray | None = None
+        self.deviation = 0.0
         self.categories: NDArray | None = None
         is_number = pd.api.types.is_numeric_dtype(values.dtype) and values.dtype != bool
         if not is_number and values.dtype == object:
@@ -224,6 +238,8 @@ class Column:
             is_number = is_number and not all(isinstance(value, bool) for value in values)
         if is_number:
             self.numbers = pd.to_numeric(values).to_numpy(dtype=float, na_value=np.nan)
+            known = self.numbers[~np.isnan(self.numbers)]
+            self.deviation = float(np.std(known)) if len(known) else 0.0
         else:
             missing = values.isna().to_numpy()
             self.categories = np.where(missing, "missing", values.astype(str).to_numpy(dtype=object))
@@ -232,7 +248,7 @@ class Column:
         """Return (direction, inside, outside)."""
         if self.numbers is not None:
             here, there = _mean(self.numbers[inside]), _mean(self.numbers[~inside])
-            return direction(here, there), here, there
+            return direction(here, there, self.deviation), here, there
         categories = np.asarray(self.categories)
         names, codes = np.unique(categories.astype(str), return_inverse=True)
         shares_here = np.bincount(codes[inside], minlength=len(names)) / max(inside.sum(), 1)

@@ -167,8 +167,12 @@ def fit_feature_space(
     """
     kernel_sums = KernelSums(kernel, X)
     distances_of = leave_one_out_distances if leave_one_out else standard_distances
-    runs = [run_lloyd(kernel_sums, labels, n_clusters, distances_of, max_iter) for labels in starts]
-    labels, objective, n_iter = min(runs, key=lambda run: run[1])
+    unit = float(np.abs(kernel_sums.diagonal).sum())
+    objective = np.inf
+    for start in starts:
+        run = run_lloyd(kernel_sums, start, n_clusters, distances_of, max_iter)
+        if objective == np.inf or is_better(run[1], objective, unit):
+            labels, objective, n_iter = run
     sums = kernel_sums.over_clusters(labels, n_clusters)
     totals = cluster_norms(sums, kernel_sums.diagonal, labels)
     if leave_one_out:

@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from whyclust.cluster._distances import FloatArray, IntArray, group_starts, row_blocks
 from whyclust.cluster._kernel_fits import (
@@ -194,15 +195,17 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         starts = self._first_labels(X, random_state)
         if self.algorithm == "em":
-            fitted = fit_mixtures(
-                X,
-                starts,
-                self.n_clusters,
-                self.n_support,
-                self.gamma,
-                self.max_iter,
-                random_state,
-            )
+            # Its matrix products are small: several threads only wait for each other.
+            with threadpool_limits(limits=1, user_api="blas"):
+                fitted = fit_mixtures(
+                    X,
+                    starts,
+                    self.n_clusters,
+                    self.n_support,
+                    self.gamma,
+                    self.max_iter,
+                    random_state,
+                )
         else:
             gamma = float(scale_gamma(X) if self.gamma is None else self.gamma)
             fitted = fit_feature_space(

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whyclust._atomic import write_whole
 from whyclust.report.curve import curve_drawing
+from whyclust.report.labels import agreement_sentences, label_counts, with_labels
 
 if TYPE_CHECKING:
     from whyclust.explanation import Explanation
@@ -22,6 +24,10 @@ TOP_FEATURES = 8
 MORE_FEATURES = 200
 ROW_FEATURES = 5
 ROWS_OF_A_KIND = 3
+# More paragraphs than this fill a screen; then the table of clusters comes first.
+MOST_PARAGRAPHS = 6
+# A base value below this part of the evidence is rounding.
+NEGLIGIBLE = 1e-6
 
 FACT_NAMES = {"n_clusters": "number of clusters", "question": "question answered"}
 
@@ -33,6 +39,7 @@ def render(
     notes: Iterable[str] = (),
     elbow: Any = None,
     facts: Mapping[str, object] | None = None,
+    given: ArrayLike | None = None,
 ) -> str:
     """Render an explanation as one HTML page that needs no other file.
 
@@ -50,6 +57,8 @@ def render(
         The inertia curve from which the number of clusters was chosen.
     facts : mapping, optional
         Further lines for the section 'How this was computed'.
+    given : array of shape (n_rows,), optional
+        The labels from which the network was built; the page tells how often it agrees with them.
 
     Returns
     -------
@@ -82,11 +91,16 @@ def render(
     if elbow is not None:
         curve = curve_drawing(elbow if isinstance(elbow, Mapping) else elbow.to_json())
     summary = explanation.summary()
-    clusters = [_cluster(explanation, cluster) for cluster in summary]
+    counts = {} if given is None else label_counts(explanation.assigned, given)
+    clusters = [_cluster(explanation, cluster, counts) for cluster in summary]
+    sentences = [line for line in explanation.describe().splitlines() if line.strip()]
     return environment.get_template("page.html.jinja").render(
         title=title or "Why these clusters?",
-        sentences=[line for line in explanation.describe().splitlines() if line.strip()],
+        agreement=[] if given is None else agreement_sentences(explanation.assigned, given),
+        sentences=with_labels(sentences, counts),
         clusters=clusters,
+        table_first=len(clusters) > MOST_PARAGRAPHS,
+        parts=_parts(explanation),
         n_rows=len(explanation.clusters),
         n_features=len(explanation.feature_names),
         notes=list(notes),
@@ -104,6 +118,7 @@ def to_html(
     notes: Iterable[str] = (),
     elbow: Any = None,
     facts: Mapping[str, object] | None = None,
+    given: ArrayLike | None = None,
 ) -> Path:
     """Write the page of `render` to a file, whole or not at all.
 
@@ -113,7 +128,7 @@ def to_html(
         What `whyclust.explain` returned.
     path : path-like
         The file to write; it is replaced if it exists.
-    title, notes, elbow, facts
+    title, notes, elbow, facts, given
         As for `render`.
 
     Returns
@@ -134,7 +149,7 @@ def to_html(
     'report.html'
     """
     path = Path(path)
-    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts)
+    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts, given=given)
     return write_whole(path, lambda stream: stream.write(page.encode()))
 
 
@@ -202,7 +217,7 @@ def _percent(value: float) -> str:
     return f"{share:.0f} %" if share >= 9.5 or share == 0 else f"{share:.1f} %"
 
 
-def _cluster(explanation: Explanation, cluster: Any) -> dict[str, Any]:
+def _cluster(explanation: Explanation, cluster: Any, counts: Mapping[str, str]) -> dict[str, Any]:
     largest = float(np.abs(cluster.features["relevance"].to_numpy()).max()) or 1.0
     features = [
         {
@@ -226,6 +241,7 @@ def _cluster(explanation: Explanation, cluster: Any) -> dict[str, Any]:
         "size": cluster.size,
         "share": cluster.share,
         "evidence": cluster.evidence,
+        "labels": counts.get(str(cluster.cluster)),
         "features": [feature for position, feature in enumerate(features) if position in shown],
         "others": [features[position] for position in sorted(rest)],
         "n_hidden": len(features) - len(shown) - len(rest),
@@ -250,6 +266,10 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
             "name": some.index[row],
             "evidence": some.evidence[row],
             "competitor": some.competitors[row],
+            "others": float(some.explained[row] - some.base_values[row] - relevances[row].sum())
+            if columns.shape[1] < len(explanation.feature_names)
+            else None,
+            "base": _base(some.base_values[row], some.evidence[row]),
             "features": [
                 {
                     "name": explanation.feature_names[column],
@@ -261,6 +281,21 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
         }
         for row in range(len(chosen))
     ]
+
+
+def _base(base: float, evidence: float) -> float | None:
+    return float(base) if abs(base) > NEGLIGIBLE * max(abs(evidence), 1e-300) else None
+
+
+def _parts(explanation: Explanation) -> dict[str, float] | None:
+    """Split the mean evidence into what the columns got and what no column got."""
+    own = np.asarray(explanation.clusters == explanation.assigned)
+    evidence = float(explanation.evidence[own].mean()) if own.any() else 0.0
+    columns = float((explanation.explained - explanation.base_values)[own].mean()) if own.any() else 0.0
+    # What is not told to the last digit printed need not be told.
+    if evidence <= 0 or abs(evidence - columns) < 5e-4 * evidence:
+        return None
+    return {"evidence": evidence, "columns": columns, "rest": evidence - columns, "share": columns / evidence}
 
 
 def _value(data: Any, row: int, column: int) -> object:
