@@ -111,6 +111,7 @@ def test_auto_shows_the_curve(folder, capsys):
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
     assert computed["k"] == 3
     assert computed["k_chosen_by"] == "elbow"
+    assert "k = 3, at the elbow of the inertia; the curve is in the report." in capsys.readouterr().out
     assert computed["elbow"]["n_clusters"] == list(range(1, 11))
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert "How many clusters?" in page
@@ -146,12 +147,30 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     agreement = (clusters["cluster"] == clusters["given"]).mean()
     assert agreement > 0.8
     agreeing = round(150 * agreement)
-    assert f"agrees with them on {agreeing} of 150 rows" in captured.err
+    assert f"agrees with them on {agreeing} of 150 rows" in captured.out.splitlines()[0]
     assert "Cluster setosa holds" in captured.out
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
     assert computed["agreement"] == pytest.approx(agreement)
     assert "species" not in wc.load(folder / "out" / "relevance.parquet").feature_names
-    assert f"{agreeing} of 150" in (folder / "out" / "report.html").read_text(encoding="utf-8")
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index(f"{agreeing} of 150 rows") < page.index("Cluster setosa holds")
+    assert "with the same assignments" not in page
+    assert "A kernel network was built from the given labels, nothing else was fitted" in page
+    assert "Warning" not in page + captured.out
+    mixed = clusters[clusters["cluster"] == "virginica"]["given"].value_counts()
+    told = f"{mixed['virginica']} labelled virginica, {mixed['versicolor']} labelled versicolor"
+    assert f"{mixed.sum()} rows: {told}." in page
+    assert f"Its rows: {told}." in captured.out
+    assert told == computed["given_labels"]["virginica"]
+
+
+def test_labels_that_the_columns_do_not_tell_apart(iris, folder, capsys):
+    assert run("explain", "iris.csv", "--labels", "colour", "--out", "out") == 0
+    captured = capsys.readouterr()
+    warning = "these explain the network more than your labels"
+    assert warning in captured.out.splitlines()[1]
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index(warning) < page.index("Cluster blue holds")
 
 
 def test_rows_without_a_label_are_left_out(folder, capsys):
@@ -206,8 +225,8 @@ TABLE = "a,b\n" + "".join(f"{i % 7},{i % 5}.5\n" for i in range(20))
         ("a,b\n1,2\n", [], "found 1 row"),
         ("a,b\n1,2\n1,2\n1,2\n", [], "no column can be used"),
         ("a,b\nx1,y1\nx2,y2\nx3,y3\n", [], "no column can be used"),
-        ("a,b\n1,2\n1,2\n3,4\n3,4\n", ["-k", 2], "k = 2 but only 2 distinct rows"),
-        ("a,b\n1,2\n1,2\n3,4\n3,4\n", [], "found 2 distinct points"),
+        ("a,b\n1,2\n1,2\n3,4\n3,4\n", ["-k", 2], "found 2 distinct rows, which are too few"),
+        ("a,b\n1,2\n1,2\n3,4\n3,4\n", [], "at least 3 are needed"),
         (TABLE, ["-k", 50], "use a k below"),
         (TABLE, ["-k", 1], "at least 2"),
         (TABLE, ["-k", "many"], "'auto'"),
@@ -222,7 +241,7 @@ TABLE = "a,b\n" + "".join(f"{i % 7},{i % 5}.5\n" for i in range(20))
         ("a,b\n1,x\n2,y\n3,z\n", ["--labels", "b"], "3 different values in 3 rows"),
         ("a,b\n1,2\n1,2,3,4\n", [], "line 3 has 4 fields"),
         ("PAR1 this is no table", [], "holds Parquet"),
-        (TABLE, ["--method", "magic"], "magic"),
+        (TABLE, ["--method", "magic"], "'--method': 'magic' is not one of"),
         (TABLE, ["--seed", "-1"], "seed"),
         (TABLE, ["--nonsense"], "--nonsense"),
         (TABLE, ["--out", "table.csv"], "is a file, expected a folder"),
@@ -239,6 +258,50 @@ def test_files_that_are_not_there(folder, capsys):
     assert "is a folder" in refused(capsys, "explain", ".")
     assert "FILE" in refused(capsys, "explain").upper()
     assert "nonsense" in refused(capsys, "nonsense")
+
+
+def test_folders_that_cannot_be_made(iris, folder, capsys, monkeypatch):
+    def fail(*arguments, **options):
+        raise PermissionError(13, "Permission denied", "/somewhere/.whyclust-x")
+
+    monkeypatch.setattr("whyclust.result_files.tempfile.mkdtemp", fail)
+    sentence = refused(capsys, "explain", "iris.csv", "--out", "new")
+    assert "cannot create folder 'new' (Permission denied)" in sentence
+    assert "Errno" not in sentence
+
+
+def test_system_errors_are_told_without_numbers(iris, folder, capsys, monkeypatch):
+    def fail(*arguments, **options):
+        raise PermissionError(13, "Permission denied", "iris.csv")
+
+    monkeypatch.setattr("whyclust.tables.read_table", fail)
+    sentence = refused(capsys, "explain", "iris.csv")
+    assert sentence == "whyclust: cannot read or write 'iris.csv': Permission denied."
+
+
+def test_wide_tables_have_a_short_summary(folder):
+    X = np.random.default_rng(0).normal(size=(40, 60))
+    np.save(folder / "t.npy", X)
+    assert run("explain", "t.npy", "-k", 2, "--quiet") == 0
+    summary = json.loads((folder / "result" / "summary.json").read_text(encoding="utf-8"))
+    explanation = wc.load(folder / "result" / "relevance.parquet")
+    for cluster, found in zip(summary["clusters"], explanation.summary(), strict=True):
+        assert cluster["features_shown"] == len(cluster["features"]) == 50
+        assert cluster["n_features"] == 60
+        strongest = found.features["relevance"].abs().nlargest(50).index.sort_values()
+        assert [one["feature"] for one in cluster["features"]] == found.features["feature"][
+            strongest
+        ].tolist()
+
+
+def test_identifiers_are_left_out_with_a_hint(folder, capsys):
+    frame = load_iris(as_frame=True).data
+    frame["Kunden-Nr"] = range(1000, 1150)
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "-k", 2) == 0
+    assert "To name the rows by it: --id-column 'Kunden-Nr'" in capsys.readouterr().err
+    assert run("explain", "t.csv", "-k", 2, "--id-column", "Kunden-Nr") == 0
+    assert "--id-column" not in capsys.readouterr().err
 
 
 def test_nothing_is_written_half(iris, folder, capsys, monkeypatch):

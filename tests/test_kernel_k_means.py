@@ -127,28 +127,6 @@ def test_objective_never_increases_without_noise(seed, learn_gamma):
     assert objectives[-1] < objectives[0] - 1
 
 
-def test_run_stops_early_only_when_nothing_moves(blobs):
-    X = blobs[0] - blobs[0].mean(axis=0)
-    vectors, _ = seed_support_vectors(X, blobs[1], 3, 2, np.random.RandomState(0))
-    options = {"epsilon": 1e-9, "learn_gamma": True, "noise": 1e-6}
-    starts = np.array([0, 2, 4])
-    short, n_iter = run_em(
-        X, vectors, starts, 0.2, max_iter=400, random_state=np.random.RandomState(0), **options
-    )
-    assert 2 < n_iter < 400
-    more, _ = run_em(
-        X,
-        short.support_vectors,
-        starts,
-        short.gamma,
-        max_iter=50,
-        random_state=np.random.RandomState(1),
-        **options,
-    )
-    assert np.array_equal(short.labels, more.labels)
-    assert short.objective - more.objective < 1e-6
-
-
 def test_empty_group_moves_to_the_worst_point():
     X = np.concatenate([np.zeros((10, 1)), np.full((3, 1), 100.0)]) + np.arange(13)[:, None] / 100
     vectors = np.array([[0.0], [0.1], [-1e4], [-1e4]])
@@ -651,13 +629,13 @@ def test_noise_parts_repeated_support_vectors(noise, parted):
     """Two support vectors on one place get the same share of every point, for ever, but for the noise."""
     X = np.concatenate([np.full((20, 1), -3.0), np.full((20, 1), 3.0)])
     X = X + np.random.default_rng(0).normal(scale=0.1, size=X.shape)
-    state, _ = run_em(
+    state = run_em(
         X,
         np.zeros((2, 1)),
         np.array([0]),
         1.0,
         epsilon=1e-9,
-        learn_gamma=True,
+        learn_gamma=False,
         max_iter=200,
         noise=noise,
         random_state=np.random.RandomState(0),

@@ -99,6 +99,47 @@ def test_the_page_is_complete(wine):
         assert f'id="{anchor}"' in page
 
 
+def test_cards_add_up(wine):
+    from whyclust.cluster import KernelKMeans
+
+    X = load_wine(as_frame=True).data
+    X = (X - X.mean()) / X.std()
+    codes = KMeans(3, n_init=2, random_state=0).fit_predict(X)
+    model = KernelKMeans(3, algorithm="standard", init=codes, max_iter=0).fit(X)
+    explanation = wc.explain(model, X)
+    assert (np.abs(explanation.base_values) > 0.01 * explanation.evidence).any()
+    page = render(explanation)
+    check(page)
+    cards = re.findall(r"<li>.*?evidence ([\d.]+),.*?<dl>(.*?)</dl>", page, flags=re.DOTALL)
+    assert len(cards) == 18
+    for evidence, card in cards:
+        assert "no column" in card
+        assert "all other columns" in card
+        numbers = [float(one) for one in re.findall(r"<dd[^>]*>([^<]+)</dd>", card)]
+        assert sum(numbers) == pytest.approx(float(evidence), rel=5e-3)
+    share = (explanation.evidence - explanation.base_values).mean() / explanation.evidence.mean()
+    assert f"({share:.0%}), and" in page
+    # The evidence of k-means is all in the columns.
+    assert "no column</dt>" not in render(wine)
+    assert "On average a row" not in render(wine)
+
+
+def test_one_format_for_numbers(wine):
+    text = render(wine).split("</style>")[1]
+    assert " %" not in text
+    assert "−" not in text
+
+
+def test_given_labels_come_first(wine):
+    given = np.where(np.arange(178) < 120, wine.assigned, 7)
+    page = render(wine, given=given)
+    check(page)
+    agreeing = int((given == wine.assigned).sum())
+    first = page.index(f"agrees with them on {agreeing} of 178 rows")
+    assert first < page.index("Warning: below 80%") < page.index("Cluster 0 holds")
+    assert "It assigns no row to &#39;7&#39;." in page
+
+
 def test_parts_without_content_are_left_out(wine):
     page = render(wine)
     assert "How many clusters?" not in page
@@ -128,6 +169,8 @@ def test_many_columns_and_clusters_and_long_names():
     frame = pd.DataFrame(generator.normal(size=(300, 50)), columns=names)
     page = render(explained(frame, k=12))
     check(page)
+    # So many paragraphs fill a screen: the table comes first.
+    assert page.index('<table class="overview">') < page.index("Cluster 0 holds")
     assert page.count("The other 42 columns") == 12
 
 
@@ -177,8 +220,10 @@ def test_writing_a_file(wine, tmp_path):
         (0, "0"),
         (0.0, "0"),
         (np.float32(0.5), "0.5"),
-        (-1234567, "−1,234,567"),
+        (-1234567, "-1,234,567"),
         (123456.789, "123,457"),
+        (1115.7111, "1116"),
+        (1100, "1100"),
         (1e300, "1e+300"),
         (float("inf"), "inf"),
         (None, "missing"),

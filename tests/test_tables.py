@@ -254,6 +254,24 @@ def test_what_becomes_of_every_column():
         assert any(f"'{name}'" in note for note in plan.notes)
 
 
+def test_runs_of_whole_numbers_are_identifiers():
+    numbers = np.arange(1000.0, 1040)
+    shuffled = np.random.default_rng(0).permutation(numbers)
+    frame = pd.DataFrame({"Kunden-Nr": numbers, "shuffled": shuffled, "halves": numbers + 0.5})
+    plan = plan_table(frame)
+    assert plan.identifiers == ["Kunden-Nr"]
+    assert plan.numeric == ["shuffled", "halves"]
+    assert plan_table(frame, columns=["Kunden-Nr"]).numeric == ["Kunden-Nr"]
+
+
+def test_columns_left_out_are_grouped_by_reason():
+    frame = pd.DataFrame({f"same {j}": [1.0] * 12 for j in range(25)})
+    frame["empty"], frame["number"] = np.nan, np.arange(12) % 5
+    (note,) = plan_table(frame).notes
+    assert note.count("has the same value in every row") == 1
+    assert "'same 19' and 5 more (has the same value in every row); 'empty' (has no values)." in note
+
+
 def test_preparation_standardises_imputes_and_encodes():
     plan = plan_table(many_kinds())
     X = preparation(plan).fit_transform(plan.features)

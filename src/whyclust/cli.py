@@ -90,7 +90,10 @@ def explain(
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(help="The column that holds the clusters; not a feature, nothing is fitted."),
+        typer.Option(
+            help="The column that holds the clusters; not a feature. A kernel network is built from the "
+            "labels, nothing else is fitted."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
@@ -139,6 +142,7 @@ def demo(
 
 def _run(read: Callable[[], Any], *, out: Path, quiet: bool, title: str, **options: Any) -> None:
     from whyclust.job import explain_table
+    from whyclust.report import label_counts, with_labels
     from whyclust.result_files import check_folder, write_result
 
     # Better now than after the work.
@@ -153,7 +157,9 @@ def _run(read: Callable[[], Any], *, out: Path, quiet: bool, title: str, **optio
         return
     for note in result.notes:
         typer.echo(f"Note: {_one_line(note)}", err=True)
-    for sentence in result.explanation.describe().splitlines():
+    sentences = result.explanation.describe().splitlines()
+    counts = {} if result.given is None else label_counts(result.explanation.assigned, result.given)
+    for sentence in [*result.headlines, *with_labels(sentences, counts)]:
         typer.echo(_one_line(sentence))
     typer.echo(f"\nReport: {report}")
 
@@ -193,8 +199,10 @@ def main(arguments: list[str] | None = None) -> None:
 def _exit_code(arguments: list[str] | None) -> int:
     try:
         code = app(args=arguments, standalone_mode=False)
-    except (ValueError, ImportError, OSError) as error:
+    except (ValueError, ImportError) as error:
         return _refuse(str(error))
+    except OSError as error:
+        return _refuse(_told(error))
     except MemoryError:
         return _refuse("the table does not fit into memory: use fewer rows or --columns.")
     except typer.Abort:
@@ -206,10 +214,18 @@ def _exit_code(arguments: list[str] | None) -> int:
         say = getattr(error, "format_message", None)
         if say is None:
             raise
-        message = say()
+        message = say().replace("Value error, ", "")
         # Called without any command, the parser's message is its help page.
         return _refuse(message) if message else BAD_INPUT
     return code if isinstance(code, int) else 0
+
+
+def _told(error: OSError) -> str:
+    """Say what the system refused, without its number."""
+    if error.strerror is None:
+        return str(error)
+    place = f" '{error.filename}'" if error.filename is not None else ""
+    return f"cannot read or write{place}: {error.strerror}."
 
 
 def _refuse(message: str) -> int:

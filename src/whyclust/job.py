@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from whyclust import explain, neuralize
 from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.cluster.elbow import inertia_curve
-from whyclust.report import versions
+from whyclust.report import agreement_sentences, label_counts, versions
 from whyclust.tables import Table, plan_table, preparation, unknown_column
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ class Result:
     elbow : Elbow or None
         The curve from which k was chosen, if it was.
     notes : list of str
+    headlines : list of str
+        What a reader should know before anything else: how well the network agrees with given
+        labels, which k was chosen.
+    given : ndarray of shape (n_rows,) or None
+        The given labels, if there were any.
     computed : dict
         How it was computed: options, versions, sizes.
     """
@@ -52,6 +57,8 @@ class Result:
     clusters: pd.DataFrame
     elbow: Elbow | None
     notes: list[str]
+    headlines: list[str]
+    given: np.ndarray | None
     computed: dict[str, Any]
 
 
@@ -82,7 +89,8 @@ def explain_table(
     id_column : str, optional
         The column that names the rows; it is no feature.
     labels : str, optional
-        The column that holds the clusters; it is no feature, and no clustering is run.
+        The column that holds the clusters; it is no feature. A kernel network is built from the
+        labels, nothing else is fitted.
     seed : int
         Seed of everything random.
     progress : callable
@@ -124,9 +132,12 @@ def explain_table(
     aside += [name for name in (id_column, labels) if name is not None]
     plan = plan_table(frame, columns=columns or None, drop=drop, aside=aside)
     notes += plan.notes
+    if id_column is None and plan.identifiers:
+        notes.append(_identifier_note(plan.identifiers))
     ids, id_name = _ids(frame, id_column, notes)
     features = plan.features.set_axis(ids, axis=0)
-    agreement = elbow = given = None
+    elbow = given = None
+    headlines: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         progress("Preparing the columns")
@@ -136,10 +147,9 @@ def explain_table(
             k = _count_labels(given, labels)
             progress("Building the network of the given labels")
             network = _network_of_labels(prepared, features, given, seed, notes)
-            agreement = float((network.predict(features) == given).mean())
-            notes.append(_agreement_note(agreement, len(given)))
         else:
             matrix = np.asarray(prepared.transform(features), dtype=float)
+            _check_k(k or 2, matrix)
             if k is None:
                 elbow = inertia_curve(
                     matrix,
@@ -147,7 +157,7 @@ def explain_table(
                     progress=lambda tried: progress(f"Choosing k: trying {tried}"),
                 )
                 k = elbow.k
-            _check_k(k, matrix)
+                headlines.append(f"k = {k}, at the elbow of the inertia; the curve is in the report.")
             progress(f"Clustering {len(features)} rows into {k} clusters")
             model = _model(method, k, seed).fit(matrix)
             pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
@@ -163,8 +173,12 @@ def explain_table(
             "competitor": explanation.competitors,
         }
     )
+    agreement = counts = None
     if given is not None:
         clusters.insert(2, "given", given)
+        agreement = float((explanation.assigned == given).mean())
+        headlines += agreement_sentences(explanation.assigned, given)
+        counts = label_counts(explanation.assigned, given)
     computed = {
         "method": "given labels" if labels is not None else method,
         "k": int(k),
@@ -177,13 +191,14 @@ def explain_table(
         "id_column": id_column,
         "labels": labels,
         "agreement": agreement,
+        "given_labels": counts,
         "beta": float(explanation.beta),
         "rule": explanation.rule,
-        "notes": notes,
+        "notes": [*headlines, *notes],
         "elbow": elbow.to_json() if elbow else None,
         "versions": versions(),
     }
-    return Result(explanation, network, clusters, elbow, notes, computed)
+    return Result(explanation, network, clusters, elbow, notes, headlines, given, computed)
 
 
 def _names(entries: Iterable[str], frame: pd.DataFrame) -> list[str]:
@@ -223,6 +238,11 @@ def _check_k(k: int, matrix: np.ndarray) -> None:
     n_distinct = len(np.unique(head, axis=0))
     if n_distinct <= k and len(head) < len(matrix):
         n_distinct = len(np.unique(matrix, axis=0))
+    if n_distinct < 3:
+        raise ValueError(
+            f"found {n_distinct} distinct rows, which are too few to cluster: at least 3 are needed, "
+            "so use more rows or columns."
+        )
     if n_distinct <= k:
         raise ValueError(
             f"found k = {k} but only {n_distinct} distinct rows: use a k below {n_distinct}, or more columns."
@@ -286,10 +306,10 @@ def _network_of_labels(
     return replace(network, clusters=names)
 
 
-def _agreement_note(agreement: float, n_rows: int) -> str:
-    agreeing = round(agreement * n_rows)
+def _identifier_note(names: list[str]) -> str:
+    one = "it" if len(names) == 1 else "one of them"
+    listed = ", ".join(f"'{name}'" for name in names[:5]) + (", ..." if len(names) > 5 else "")
     return (
-        f"The clusters are the given labels, made into a kernel network that agrees with them on "
-        f"{agreeing} of {n_rows} rows ({agreement:.1%}); where it does not, the explanation is for "
-        "the cluster of the network."
+        f"Left out as identifiers: {listed}. To name the rows by {one}: --id-column '{names[0]}'; "
+        f"to use {one} as a feature, name all columns to use in --columns."
     )

@@ -18,6 +18,8 @@ from whyclust._atomic import umask
 from whyclust.job import Result
 from whyclust.report import to_html
 
+# Of thousands of columns summary.json keeps the strongest; relevance.parquet has them all.
+FEATURES_SHOWN = 50
 FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", "report.html")
 
 
@@ -42,13 +44,19 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
     """
     folder = Path(folder)
     check_folder(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(_cannot_create(folder.parent, error)) from error
     # In the folder itself if it exists: it may lie on another disk than its parent.
     near = folder if folder.exists() else folder.parent
     for left in near.glob(".whyclust-*"):  # of a run that was killed
         if left.is_dir() and time.time() - left.stat().st_mtime > 3600:
             shutil.rmtree(left, ignore_errors=True)
-    beside = Path(tempfile.mkdtemp(prefix=".whyclust-", dir=near))
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=".whyclust-", dir=near))
+    except OSError as error:
+        raise ValueError(_cannot_create(folder, error)) from error
     try:
         to_html(
             result.explanation,
@@ -56,6 +64,7 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
             title=title,
             notes=result.notes,
             elbow=result.elbow,
+            given=result.given,
             facts={
                 "method": result.computed["method"],
                 "number of clusters chosen by": result.computed["k_chosen_by"],
@@ -65,7 +74,7 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
         result.explanation.save(beside / "relevance.parquet")
         result.clusters.to_csv(beside / "clusters.csv", index=False, encoding="utf-8")
         save(result.network, beside / "model.npz")
-        found = result.explanation.summary().to_json()
+        found = [_strongest(cluster) for cluster in result.explanation.summary().to_json()]
         summary = {"clusters": found, "computed": result.computed}
         text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
         (beside / "summary.json").write_text(text + "\n", encoding="utf-8")
@@ -90,6 +99,25 @@ def check_folder(folder: Path) -> None:
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError(f"'{existing}' cannot be written to: name another folder for the results.")
+    try:
+        # Some folders look writable and are not.
+        Path(tempfile.mkdtemp(prefix=".whyclust-", dir=existing)).rmdir()
+    except OSError as error:
+        raise ValueError(_cannot_create(folder, error)) from error
+
+
+def _cannot_create(folder: Path, error: OSError) -> str:
+    return (
+        f"cannot create folder '{folder}' ({error.strerror or error}): name another folder for the results."
+    )
+
+
+def _strongest(cluster: dict[str, Any]) -> dict[str, Any]:
+    """Keep the features with the most relevance, for or against, in their order; say how many."""
+    features = cluster["features"]
+    ranked = sorted(range(len(features)), key=lambda i: -abs(features[i]["relevance"] or 0.0))
+    kept = [features[i] for i in sorted(ranked[:FEATURES_SHOWN])]
+    return {**cluster, "features": kept, "features_shown": len(kept), "n_features": len(features)}
 
 
 def _move(beside: Path, folder: Path) -> None:

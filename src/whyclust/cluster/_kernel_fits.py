@@ -106,7 +106,7 @@ def fit_mixtures(
         first_gamma = gamma or scale_from_spread(spread, centred.shape, EPSILON * variance)
         if gamma is None and max_iter > 0:
             first_gamma *= FIRST_SCALE
-        state, n_iter = run_em(
+        state = run_em(
             centred,
             support_vectors,
             group_starts(groups),
@@ -128,7 +128,7 @@ def fit_mixtures(
                 background=np.zeros(n_clusters),
                 gamma=float(state.gamma),
                 objective=state.objective,
-                n_iter=n_iter,
+                n_iter=max_iter,
             )
     if best is None:
         raise ValueError(NO_START)

@@ -215,7 +215,7 @@ def run_em(
     max_iter: int,
     noise: float,
     random_state: np.random.RandomState,
-) -> tuple[Mixture, int]:
+) -> Mixture:
     """Run the whole procedure of supplement F from one start.
 
     Parameters
@@ -227,7 +227,7 @@ def run_em(
     epsilon, learn_gamma
         See `em_step`.
     max_iter : int
-        Number of iterations; fewer only if nothing moves by more than the noise.
+        Number of iterations.
     noise : float
         Standard deviation of the noise added to all support vectors before the E-step.
     random_state : RandomState
@@ -235,25 +235,13 @@ def run_em(
 
     Returns
     -------
-    state : Mixture
+    Mixture
         With the objective and labels of the final support vectors.
-    n_iter : int
-        Iterations done.
     """
-    labels: IntArray | None = None
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
+    # The number of iterations is fixed: small steps may be the beginning of a way down from a saddle.
+    for _ in range(max_iter):
         shaken = support_vectors + noise * random_state.standard_normal(support_vectors.shape)
         step = em_step(X, shaken, starts, gamma, epsilon=epsilon, learn_gamma=learn_gamma)
-        moved = reseed_empty_groups(X, step, starts)
-        settled = (
-            labels is not None
-            and np.array_equal(step.labels, labels)
-            and np.abs(moved - support_vectors).max() <= noise
-        )
-        support_vectors, gamma, labels = moved, step.gamma, step.labels
-        if settled:
-            break
+        support_vectors, gamma = reseed_empty_groups(X, step, starts), step.gamma
     final = em_step(X, support_vectors, starts, gamma, epsilon=epsilon, learn_gamma=False)
-    return final._replace(support_vectors=support_vectors, gamma=gamma), n_iter
+    return final._replace(support_vectors=support_vectors, gamma=gamma)

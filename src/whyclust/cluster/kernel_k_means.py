@@ -71,7 +71,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
     n_init : int, default=10
         Number of starts; the one with the lowest objective is kept.
     max_iter : int, default=100
-        Number of iterations of each start; fewer only if nothing changes any more. Zero
+        Number of iterations of each start ("em": exactly; else fewer if no label changes). Zero
         is allowed with given labels: they are turned into support vectors as they are.
     random_state : int, RandomState instance or None, default=None
         Source of the starts and of the noise. The global generator's seed is never changed.

@@ -41,8 +41,8 @@ def agreement_sentences(clusters: ArrayLike, given: ArrayLike) -> list[str]:
     ]
     if share < ENOUGH_AGREEMENT:
         sentences.append(
-            "Warning: these explain the network more than your labels. The columns do not tell the labels "
-            "apart well enough; read what follows as a description of the network."
+            "Warning: below 80% these explain the network more than your labels, which it cannot tell apart "
+            "well enough from these columns."
         )
     elif agreeing < len(labels):
         sentences.append("Where it does not, the explanation is for the cluster of the network.")
@@ -59,7 +59,7 @@ def label_counts(clusters: ArrayLike, given: ArrayLike) -> dict[str, str]:
     Examples
     --------
     >>> label_counts(["a", "a", "a", "b"], ["a", "a", "b", "b"])
-    {'a': '2 of them labelled a, 1 labelled b', 'b': 'all labelled b'}
+    {'a': '2 labelled a, 1 labelled b', 'b': 'all labelled b'}
     """
     network, labels = np.asarray(clusters).astype(str), np.asarray(given).astype(str)
     found = {}
@@ -67,13 +67,11 @@ def label_counts(clusters: ArrayLike, given: ArrayLike) -> dict[str, str]:
         names, counts = np.unique(labels[network == cluster], return_counts=True)
         # The cluster's own label comes first, then the others by their number.
         order = sorted(range(len(names)), key=lambda i: (names[i] != cluster, -counts[i]))
-        if len(names) == 1:
-            found[str(cluster)] = f"all labelled {names[0]}"
-            continue
         parts = [f"{counts[i]} labelled {names[i]}" for i in order]
-        parts[0] = parts[0].replace(" labelled", " of them labelled", 1)
         if names[order[0]] != cluster:
-            parts.insert(0, f"none of them labelled {cluster}")
+            parts.insert(0, f"none labelled {cluster}")
+        elif len(names) == 1:
+            parts = [f"all labelled {cluster}"]
         found[str(cluster)] = _counted(parts, "label")
     return found
 
@@ -84,13 +82,13 @@ def with_labels(sentences: Sequence[str], counts: dict[str, str]) -> list[str]:
     Examples
     --------
     >>> with_labels(["Cluster a holds 3 rows."], {"a": "2 labelled a, 1 labelled b"})
-    ['Cluster a holds 3 rows. Given labels: 2 labelled a, 1 labelled b.']
+    ['Cluster a holds 3 rows. Its rows: 2 labelled a, 1 labelled b.']
     """
     told: list[str] = []
     for sentence in sentences:
         fitting = [name for name in counts if sentence.startswith(f"Cluster {name} ")]
         name: Any = max(fitting, key=len, default=None)
-        told.append(sentence if name is None else f"{sentence} Given labels: {counts[name]}.")
+        told.append(sentence if name is None else f"{sentence} Its rows: {counts[name]}.")
     return told
 
 

@@ -77,6 +77,8 @@ def render(
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    from whyclust.sentences import percent
+
     environment = Environment(
         loader=PackageLoader("whyclust.report", "."),
         autoescape=True,
@@ -86,7 +88,7 @@ def render(
     )
     environment.filters["number"] = format_value
     environment.filters["signed"] = lambda value: format_value(value, signed=True)
-    environment.filters["percent"] = _percent
+    environment.filters["percent"] = percent
     curve = None
     if elbow is not None:
         curve = curve_drawing(elbow if isinstance(elbow, Mapping) else elbow.to_json())
@@ -150,7 +152,10 @@ def to_html(
     """
     path = Path(path)
     page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts, given=given)
-    return write_whole(path, lambda stream: stream.write(page.encode()))
+    try:
+        return write_whole(path, lambda stream: stream.write(page.encode()))
+    except OSError as error:
+        raise OSError(f"cannot write '{path}' ({error.strerror or error}).") from error
 
 
 def versions() -> dict[str, str]:
@@ -191,30 +196,21 @@ def format_value(value: object, *, signed: bool = False) -> str:
     Examples
     --------
     >>> format_value(1234.5678), format_value(0.000123456), format_value("red"), format_value(7)
-    ('1,235', '0.0001235', 'red', '7')
+    ('1235', '0.0001235', 'red', '7')
     >>> format_value(-2.5, signed=True), format_value(float("nan"))
-    ('−2.5', 'missing')
+    ('-2.5', 'missing')
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return "missing" if value is None else str(value)
     number = float(value)
     if math.isnan(number):
         return "missing"
-    if number == int(number) if math.isfinite(number) else False:
-        text = f"{abs(number):,.0f}" if abs(number) < 1e15 else f"{abs(number):.4g}"
-    elif 1e3 <= abs(number) < 1e15:
-        text = f"{abs(number):,.0f}"
-    else:
-        text = f"{abs(number):.4g}"
-    if number < 0:
-        # A true minus sign is as wide as the plus sign, so that columns of numbers line up.
-        return "−" + text
+    whole = math.isfinite(number) and number == int(number)
+    # As in the sentences: thousands are set apart from 10,000 on.
+    text = f"{number:,.0f}" if 1e4 <= abs(number) < 1e15 else f"{number:.0f}" if whole else f"{number:.4g}"
+    if abs(number) >= 1e15:
+        text = f"{number:.4g}"
     return "+" + text if signed and number > 0 else text
-
-
-def _percent(value: float) -> str:
-    share = 100 * float(value)
-    return f"{share:.0f} %" if share >= 9.5 or share == 0 else f"{share:.1f} %"
 
 
 def _cluster(explanation: Explanation, cluster: Any, counts: Mapping[str, str]) -> dict[str, Any]:

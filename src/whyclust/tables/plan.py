@@ -18,6 +18,12 @@ MISSING_CATEGORY = "missing"
 # Notes are for reading; the plan itself has every column.
 LONGEST_LIST = 20
 
+SAME_VALUE = "has the same value in every row"
+NUMBERS_ROWS = "numbers the rows"
+COUNTS_ROWS = "goes up by one in every row (an identifier)"
+NAMED_IDENTIFIER = "identifies the rows"
+TEXT_IDENTIFIER = "is different in every row (an identifier)"
+
 # A text column is a number column with blemishes if at least this share of its entries are numbers.
 NUMERIC_SHARE = 0.95
 
@@ -52,6 +58,12 @@ class TablePlan:
     notes: list[str] = field(default_factory=list)
     features: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
+    @property
+    def identifiers(self) -> list[str]:
+        """Columns that were left out because they tell the rows apart."""
+        reasons = {NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, TEXT_IDENTIFIER}
+        return [name for name, reason in self.dropped.items() if reason in reasons]
+
 
 def plan_table(
     frame: pd.DataFrame,
@@ -64,7 +76,7 @@ def plan_table(
 
     Numbers are standardised; text, booleans and categories are one-hot encoded. Left out, each with
     a reason, are columns that are constant or empty, dates, identifiers (text that differs in every
-    row, row numbers, ...) and text with more than 30 different values.
+    row, whole numbers that count the rows, ...) and text with more than 30 different values.
 
     Parameters
     ----------
@@ -132,8 +144,11 @@ def plan_table(
         )
     notes += _missing_notes(missing, numeric, len(frame))
     if dropped:
-        reasons = [f"'{name}' ({reason})" for name, reason in dropped.items()]
-        notes.append(f"Columns left out: {_listed(reasons)}.")
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in dropped.items():
+            by_reason.setdefault(reason, []).append(f"'{name}'")
+        parts = [f"{_listed(names)} ({reason})" for reason, names in by_reason.items()]
+        notes.append(f"Columns left out: {'; '.join(parts)}.")
     features = pd.DataFrame(used, index=frame.index)
     return TablePlan(numeric, categorical, dropped, missing, notes, features)
 
@@ -190,7 +205,7 @@ def _examine(column: pd.Series, name: str, asked: bool) -> tuple[pd.Series | Non
         return None, "holds complex numbers", note
     if kind == "boolean":
         if present.nunique() == 1 and len(present) == len(column):
-            return None, "has the same value in every row", note
+            return None, SAME_VALUE, note
         # With gaps the column must be text, for gaps to become a category of their own.
         whole = column.astype(bool) if len(present) == len(column) else _as_text(column)
         return whole, "", note
@@ -231,16 +246,20 @@ def _examine_numbers(column: pd.Series, name: str, asked: bool) -> tuple[pd.Seri
     # Differences in the last digit are rounding, and standardising would blow them up.
     spread = np.ptp(present)
     if spread <= 4 * np.finfo(np.float64).eps * np.abs(present).max():
-        return None, "has the same value in every row"
+        return None, SAME_VALUE
     # In a handful of rows 1, 2, 3 may well be a measurement.
     if not asked and len(present) == len(values) and len(values) >= 10:
         steps = np.diff(values)
-        if (steps == 1).all() and values[0] in (0, 1):
-            return None, "numbers the rows"
+        counts = bool((steps == 1).all()) and float(values[0]).is_integer()
+        if counts and values[0] in (0, 1):
+            return None, NUMBERS_ROWS
         distinct = len(np.unique(values)) == len(values)
         whole = bool((values == np.floor(values)).all())
         if distinct and whole and IDENTIFIER.fullmatch(name.strip().lower()):
-            return None, "identifies the rows"
+            return None, NAMED_IDENTIFIER
+        # A customer number from 1000 on is as little a measurement as a row number.
+        if counts:
+            return None, COUNTS_ROWS
     return numbers, ""
 
 
@@ -248,11 +267,11 @@ def _examine_text(text: pd.Series, asked: bool) -> tuple[pd.Series | None, str]:
     present = text.dropna()
     n_distinct = present.nunique()
     if n_distinct == 1 and len(present) == len(text):
-        return None, "has the same value in every row"
+        return None, SAME_VALUE
     if present.map(lambda entry: bool(DATE.fullmatch(entry.strip()))).all():
         return None, "holds dates or times, which are not clustered"
     if n_distinct == len(present) and len(present) > 2 and not asked:
-        return None, "is different in every row (an identifier)"
+        return None, TEXT_IDENTIFIER
     if n_distinct > MAX_CATEGORIES:
         return (
             None,
