@@ -85,7 +85,7 @@ def k_means(quick: bool) -> list[dict[str, Any]]:
                 "floor": lambda X=X, M=prototypes, block=block: floor(X, M, block),
                 "relevance": lambda X=X, net=net: net.relevance(X),
             },
-            repeats=2 if quick else 9,
+            repeats=2 if quick else 15,
         )
         ratio = seconds["relevance"] / seconds["floor"]
         found.append({"n": n, "d": d, "k": k, "block": block, **seconds, "ratio": ratio, "wanted": 2.0})
@@ -140,7 +140,7 @@ def kernel(quick: bool) -> dict[str, Any]:
 
     small, large = net(500)[0], net(1000)[0]
     seconds = interleaved(
-        {"p500": lambda: small.relevance(X), "p1000": lambda: large.relevance(X)}, 1 if quick else 5
+        {"p500": lambda: small.relevance(X), "p1000": lambda: large.relevance(X)}, 1 if quick else 20
     )
     fifty, supports = net(50)
     few = X[: 5 if quick else 100]

@@ -299,7 +299,7 @@ def test_identifiers_are_left_out_with_a_hint(folder, capsys):
     frame["Kunden-Nr"] = range(1000, 1150)
     frame.to_csv(folder / "t.csv", index=False)
     assert run("explain", "t.csv", "-k", 2) == 0
-    assert "To name the rows by it: --id-column 'Kunden-Nr'" in capsys.readouterr().err
+    assert "can name the rows: --id-column 'Kunden-Nr'" in capsys.readouterr().err
     assert run("explain", "t.csv", "-k", 2, "--id-column", "Kunden-Nr") == 0
     assert "--id-column" not in capsys.readouterr().err
 
@@ -335,6 +335,8 @@ def test_ids_that_repeat_or_are_missing(folder, capsys):
     assert "1 ids repeat" in capsys.readouterr().err
     ids = pd.read_csv(folder / "out" / "clusters.csv")["who"].tolist()
     assert ids[:3] == ["row 1", "b", "b"]
+    names = wc.load(folder / "out" / "relevance.parquet").index.tolist()
+    assert names[:4] == ["row 1", "b (row 2)", "b (row 3)", "w0"]
 
 
 def test_an_id_column_may_have_any_name(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -134,8 +135,8 @@ def explain_table(
     notes += plan.notes
     if id_column is None and plan.identifiers:
         notes.append(_identifier_note(plan.identifiers))
-    ids, id_name = _ids(frame, id_column, notes)
-    features = plan.features.set_axis(ids, axis=0)
+    ids, row_names, id_name = _ids(frame, id_column, notes)
+    features = plan.features.set_axis(row_names, axis=0)
     elbow = given = None
     headlines: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -210,24 +211,33 @@ def _names(entries: Iterable[str], frame: pd.DataFrame) -> list[str]:
     return names
 
 
-def _ids(frame: pd.DataFrame, id_column: str | None, notes: list[str]) -> tuple[list[Any], str]:
-    """Name the rows: by a column, else by their number in the file, counted from 1."""
+def _ids(frame: pd.DataFrame, id_column: str | None, notes: list[str]) -> tuple[list[Any], list[Any], str]:
+    """Name the rows: by a column, else by their number in the file, counted from 1.
+
+    Returns the ids, names that also tell rows of the same id apart, and what the ids are called.
+    """
     numbers = [int(position) + 1 for position in range(len(frame))]
+    if not isinstance(frame.index, pd.RangeIndex):
+        # Rows were left out; the others keep the numbers they have in the file.
+        numbers = [int(label) + 1 for label in frame.index]
     if id_column is None:
-        if not isinstance(frame.index, pd.RangeIndex):
-            # Rows were left out; the others keep the numbers they have in the file.
-            numbers = [int(label) + 1 for label in frame.index]
-        return numbers, "row"
+        return numbers, numbers, "row"
     column = frame[id_column]
     ids = [
         f"row {number}" if missing else value if isinstance(value, Hashable) else str(value)
         for value, missing, number in zip(column, column.isna(), numbers, strict=True)
     ]
+    row_names = ids
     n_repeated = len(ids) - len(set(ids))
     if n_repeated:
+        often = Counter(ids)
+        row_names = [
+            f"{value} (row {number})" if often[value] > 1 else str(value)
+            for value, number in zip(ids, numbers, strict=True)
+        ]
         notes.append(f"Column '{id_column}' does not tell all rows apart: {n_repeated} ids repeat.")
     # The results have columns of their own, which no id may displace.
-    return ids, "id" if id_column in {"cluster", "given", "evidence", "competitor"} else id_column
+    return ids, row_names, "id" if id_column in {"cluster", "given", "evidence", "competitor"} else id_column
 
 
 def _check_k(k: int, matrix: np.ndarray) -> None:
@@ -307,9 +317,8 @@ def _network_of_labels(
 
 
 def _identifier_note(names: list[str]) -> str:
-    one = "it" if len(names) == 1 else "one of them"
-    listed = ", ".join(f"'{name}'" for name in names[:5]) + (", ..." if len(names) > 5 else "")
+    one = f"Column '{names[0]}'" if len(names) == 1 else f"A column such as '{names[0]}'"
     return (
-        f"Left out as identifiers: {listed}. To name the rows by {one}: --id-column '{names[0]}'; "
-        f"to use {one} as a feature, name all columns to use in --columns."
+        f"{one} can name the rows: --id-column '{names[0]}'. It is used as a feature only if it is "
+        "named in --columns."
     )

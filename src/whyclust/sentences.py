@@ -32,6 +32,10 @@ def percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
+def _count(value: int) -> str:
+    return f"{value:,}" if value >= 10_000 else str(value)
+
+
 def join(parts: list[str]) -> str:
     """Join a list as in a sentence.
 
@@ -50,7 +54,8 @@ def describe_clusters(explanation: Explanation, top: int) -> str:
 def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) -> str:
     """What sets a cluster apart, and who is in it."""
     strong = one.features[one.features["relevance"] > 0].head(top)
-    sentence = f"Cluster {one.cluster} holds {one.size} of {len(explanation)} rows ({one.share:.0%})"
+    rows = f"{_count(one.size)} of {_count(len(explanation))} rows ({percent(one.share)})"
+    sentence = f"Cluster {one.cluster} holds {rows}"
     chosen = "cluster" in str(explanation.details.get("question", "")).split(" ")[:1]
     if chosen:
         rival = f" against cluster {explanation.competitors[0]}" if explanation.details.get("against") else ""

@@ -171,9 +171,12 @@ class Neuralized:
         # Points, relevance and a product; a row norm needs its image in double precision besides.
         copies = 3 if self.features.norm is None else 9
         numbers = copies * self.features.inner.n_inputs + folded.width
-        # Sparse rows and encoders are paid per call, not per number.
-        at_least = 2048 if sparse or self.features.encoder else 64
-        size = min(n_rows, max(_BLOCK_BYTES // (numbers * dtype.itemsize), at_least))
+        # Sparse rows and encoders are paid per call, not per number. Many prototypes a cluster make
+        # arrays that are walked through often, so those blocks are smaller.
+        budget, at_least = (_BLOCK_BYTES, 64) if folded.separable else (_BLOCK_BYTES // 4, 32)
+        if sparse or self.features.encoder:
+            at_least = 2048
+        size = min(n_rows, max(budget // (numbers * dtype.itemsize), at_least))
         room = np.empty((0 if sparse else size, self.features.inner.n_inputs), dtype=dtype)
         for start in range(0, n_rows, size):
             rows = slice(start, min(start + size, n_rows))
@@ -184,7 +187,8 @@ class Neuralized:
             with np.errstate(invalid="ignore", over="ignore"):
                 response = folded.respond(points)
             # Evidence near the largest number of its type could not be told from `absent`.
-            if not (np.abs(response.largest) < absent(dtype) / 1e4).all():
+            limit = absent(dtype) / 1e4
+            if not (response.largest.max() < limit and response.largest.min() > -limit):
                 known = self.feature_names if table.names is None else table.names
                 names = [known[column] for column in self.features.sources]
                 refuse_not_finite(encoded, names, start)
@@ -280,7 +284,7 @@ class Neuralized:
         if sparse:
             alphas = np.empty((self.folded(dtype, False).n_competitors, n_rows), dtype=dtype)
         base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
-        ids, assigned, competitors = (np.empty(n_rows, dtype=self.clusters.dtype) for _ in range(3))
+        ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
         positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
         used = set()
         scratch = np.empty((0, 0), dtype=dtype)
@@ -288,8 +292,8 @@ class Neuralized:
             rows, points, folded, response = block.rows, block.points, block.folded, block.response
             own = folded.assign(response)
             clusters = question.clusters(rows, own)
-            self.clusters.take(own, out=assigned[rows], mode="clip")
-            self.clusters.take(clusters, out=ids[rows], mode="clip")
+            assigned[rows] = own
+            ids[rows] = clusters
             h = folded.evidence(response, clusters)
             pool = question.restrict(rows, folded, clusters, h, self.pool)
             smallest = h.min(axis=0)
@@ -311,8 +315,7 @@ class Neuralized:
             base_values[rows] = base + offset
             explained[rows] = total + offset
             evidence[rows] = pool.evidence(h, smallest)
-            nearest = folded.cluster_of(response, first_equal(h, smallest))
-            self.clusters.take(nearest, out=competitors[rows], mode="clip")
+            competitors[rows] = folded.cluster_of(response, first_equal(h, smallest))
         if values is None:
             separable: Any = self.folded(dtype, centred=False)
             values = FactoredValues(
@@ -327,11 +330,17 @@ class Neuralized:
             base_values,
             explained,
             evidence,
-            ids,
-            assigned,
-            competitors,
+            self._named(ids),
+            self._named(assigned),
+            self._named(competitors),
             rule=" and ".join(sorted(used, reverse=True)),
         )
+
+    def _named(self, positions: NDArray) -> NDArray:
+        """Positions of clusters as the clusters' own ids, which usually are the same."""
+        if self.clusters.dtype == positions.dtype and (self.clusters == np.arange(len(self.clusters))).all():
+            return positions
+        return self.clusters[positions]
 
     def with_beta(self, background: Any) -> Neuralized:
         """Return the same network with β = 1/E[f_c] over these points (Eq. 3).

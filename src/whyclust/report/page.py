@@ -29,7 +29,12 @@ MOST_PARAGRAPHS = 6
 # A base value below this part of the evidence is rounding.
 NEGLIGIBLE = 1e-6
 
-FACT_NAMES = {"n_clusters": "number of clusters", "question": "question answered"}
+FACT_NAMES = {
+    "n_clusters": "number of clusters",
+    "question": "question answered",
+    "head": "scores of the clusters from",
+    "pool": "competitors pooled by",
+}
 
 
 def render(
@@ -288,8 +293,8 @@ def _parts(explanation: Explanation) -> dict[str, float] | None:
     own = np.asarray(explanation.clusters == explanation.assigned)
     evidence = float(explanation.evidence[own].mean()) if own.any() else 0.0
     columns = float((explanation.explained - explanation.base_values)[own].mean()) if own.any() else 0.0
-    # What is not told to the last digit printed need not be told.
-    if evidence <= 0 or abs(evidence - columns) < 5e-4 * evidence:
+    # What would be printed as 100% need not be told.
+    if evidence <= 0 or abs(evidence - columns) < 5e-3 * evidence:
         return None
     return {"evidence": evidence, "columns": columns, "rest": evidence - columns, "share": columns / evidence}
 
@@ -301,9 +306,14 @@ def _value(data: Any, row: int, column: int) -> object:
 def _facts(explanation: Explanation) -> dict[str, object]:
     facts: dict[str, object] = dict(getattr(explanation, "details", None) or {})
     return {
-        **{FACT_NAMES.get(key, key): value for key, value in facts.items()},
+        # What is only false or empty tells a reader nothing; the question says it in words.
+        **{
+            FACT_NAMES.get(key, key): value
+            for key, value in facts.items()
+            if value is not None and not isinstance(value, bool)
+        },
         "rows": len(explanation.clusters),
         "columns": len(explanation.feature_names),
         "β (sharpness of the pooling over competitors)": explanation.beta,
-        "rule": explanation.rule,
+        "rule that shares relevance among competitors": explanation.rule,
     }
