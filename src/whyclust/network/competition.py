@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.network.nodes import Nodes, Scores, first_equal, subtract_cross
+from whyclust.network.nodes import Nodes, Scores, subtract_cross
 from whyclust.network.pools import absent
 
 
@@ -22,13 +22,16 @@ class EveryOther:
 
     def assign(self, response: Scores) -> NDArray:
         """The cluster of largest logit."""
-        return first_equal(response.clusters, response.largest)
+        return response.assigned
 
     def evidence(self, response: Scores, clusters: NDArray) -> NDArray:
         """h_k = logit_c − logit_k."""
         # Flat indices are twice as fast as pairs of them; all arrays here are in C order.
         own = clusters * len(clusters) + np.arange(len(clusters))
-        h = response.clusters.ravel().take(own, mode="clip") - response.clusters
+        if clusters is response.assigned:  # no need to gather what is known
+            h = response.largest - response.clusters
+        else:
+            h = response.clusters.ravel().take(own, mode="clip") - response.clusters
         h.ravel()[own] = absent(h.dtype)
         return h
 

@@ -98,6 +98,11 @@ class Scores:
     clusters: NDArray
     largest: NDArray
 
+    @cached_property
+    def assigned(self) -> NDArray:
+        """The cluster of largest score, where clusters have scores."""
+        return first_equal(self.clusters, self.largest)
+
 
 def first_equal(rows: NDArray, wanted: NDArray) -> NDArray:
     """Position of the first row that equals `wanted`, in each column.
