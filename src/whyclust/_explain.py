@@ -134,7 +134,7 @@ def _refuse_labels(model: Any) -> None:
     if isinstance(model, (list, tuple, np.ndarray)) or type(model).__name__ in ("Series", "Index"):
         raise TypeError(
             "The model is a list of labels, expected a fitted clustering: to explain labels, fit the "
-            "network of them, KernelKMeans(k, algorithm='standard', init=labels, max_iter=0).fit(X)."
+            "network of them, KernelKMeans(k, algorithm='leave_one_out', init=labels, max_iter=0).fit(X)."
         )
 
 
