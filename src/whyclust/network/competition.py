@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.network.nodes import Nodes, Scores, subtract_cross
+from whyclust.network.nodes import Nodes, OnNodes, Scores, subtract_cross
 from whyclust.network.pools import absent
 
 
@@ -57,7 +57,7 @@ class KernelScores(Scores):
 
 
 @dataclass(frozen=True)
-class Competition(EveryOther):
+class Competition(EveryOther, OnNodes):
     """Every cluster against every other one.
 
     `starts` is the first node of each cluster, or None for one node a cluster.
@@ -68,16 +68,6 @@ class Competition(EveryOther):
     gamma: float
     background: NDArray | None
     metric: Any
-
-    @property
-    def center(self) -> NDArray:
-        """What is subtracted from points before anything else."""
-        return self.nodes.center
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether its numbers fit their type."""
-        return self.nodes.is_finite
 
     @property
     def width(self) -> int:

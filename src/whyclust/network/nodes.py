@@ -87,6 +87,22 @@ class Nodes:
         np.subtract(out, scratch, out=out)
 
 
+class OnNodes:
+    """A folded head that consists of nodes."""
+
+    nodes: Nodes
+
+    @property
+    def center(self) -> NDArray:
+        """What is subtracted from points before anything else."""
+        return self.nodes.center
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its numbers fit their type."""
+        return self.nodes.is_finite
+
+
 @dataclass(frozen=True)
 class Scores:
     """A block's response: node scores, what clusters make of them, and the largest score.

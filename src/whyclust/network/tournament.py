@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.network.nodes import Nodes, Scores, subtract_cross
+from whyclust.network.nodes import Nodes, OnNodes, Scores, subtract_cross
 from whyclust.network.pools import absent
 
 
 @dataclass(frozen=True)
-class Tournament:
+class Tournament(OnNodes):
     """A tree: at each split the point's side against the other side.
 
     The evidence against a node does not depend on the leaf, only whether it counts does.
@@ -23,16 +23,6 @@ class Tournament:
     nodes: Nodes
     children: NDArray
     leaves: NDArray
-
-    @property
-    def center(self) -> NDArray:
-        """What is subtracted from points before anything else."""
-        return self.nodes.center
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether its numbers fit their type."""
-        return self.nodes.is_finite
 
     @property
     def width(self) -> int:
