@@ -31,6 +31,9 @@ from whyclust.network.values import FactoredValues
 
 # Working arrays of one block fit the caches: more gains nothing, less costs calls.
 _BLOCK_BYTES = 1 << 23
+# Freed at once, never touched: from a freed chunk of this size the C library learns to keep what
+# blocks free, instead of giving it back to the system and faulting it in again for the next block.
+np.empty(30 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,8 +81,8 @@ class Nodes:
     def distribute(self, points: NDArray, signed: NDArray, out: NDArray, scratch: NDArray) -> None:
         """Write x ⊙ Σ w s − Σ w ½ p⊙s for node weights w (nodes × points)."""
         weights = signed.T
-        np.matmul(weights, self.slopes, out=scratch)
-        np.multiply(points, scratch, out=out)
+        np.matmul(weights, self.slopes, out=out)
+        np.multiply(points, out, out=out)
         np.matmul(weights, self.moments, out=scratch)
         np.subtract(out, scratch, out=out)
 
