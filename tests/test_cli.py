@@ -12,8 +12,6 @@ from sklearn.datasets import load_iris, load_wine
 
 import whyclust as wc
 from whyclust.cli import _exit_code, main
-from whyclust.job import explain_table
-from whyclust.tables import Table
 
 FILES = {"report.html", "relevance.parquet", "clusters.csv", "summary.json", "model.npz"}
 
@@ -143,34 +141,72 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     assert run("explain", "iris.csv", "--labels", "species", "--out", "out") == 0
     captured = capsys.readouterr()
     clusters = pd.read_csv(folder / "out" / "clusters.csv")
-    assert clusters.columns.tolist() == ["row", "cluster", "given", "evidence", "competitor"]
-    agreement = (clusters["cluster"] == clusters["given"]).mean()
-    assert agreement > 0.8
-    agreeing = round(150 * agreement)
-    assert f"agrees with them on {agreeing} of 150 rows" in captured.out.splitlines()[0]
-    assert "Cluster setosa holds" in captured.out
+    names = ["row", "cluster", "evidence", "competitor", "surrogate", "disagrees"]
+    assert clusters.columns.tolist() == names
+    assert clusters["cluster"].tolist() == load_iris().target_names[load_iris().target].tolist()
+    agreement = (clusters["cluster"] == clusters["surrogate"]).mean()
+    assert agreement > 0.9
+    assert clusters["disagrees"].tolist() == (clusters["cluster"] != clusters["surrogate"]).tolist()
+    assert ((clusters["evidence"] < 0) == clusters["disagrees"]).all()
+    assert f"agrees with them on {agreement:.1%} of the rows" in captured.out.splitlines()[0]
+    assert "Cluster setosa holds 50 of 150 rows" in captured.out
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
-    assert computed["agreement"] == pytest.approx(agreement)
-    assert "species" not in wc.load(folder / "out" / "relevance.parquet").feature_names
+    assert computed["fidelity"]["in_sample"] == pytest.approx(agreement)
+    assert 0.8 < computed["fidelity"]["held_out"] <= 1
+    assert [one["cluster"] for one in computed["fidelity"]["clusters"]] == sorted(set(clusters["cluster"]))
+    assert computed["disagreeing_rows"] == clusters["disagrees"].sum()
+    loaded = wc.load(folder / "out" / "relevance.parquet")
+    assert "species" not in loaded.feature_names
+    assert loaded.given.tolist() == clusters["cluster"].tolist()
+    assert loaded.fidelity.overall_in_sample == pytest.approx(agreement)
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.index(f"{agreeing} of 150 rows") < page.index("Cluster setosa holds")
+    assert page.index(f"agrees with them on {agreement:.1%}") < page.index("Cluster setosa holds")
     assert "with the same assignments" not in page
-    assert "A kernel network was built from the given labels, nothing else was fitted" in page
-    assert "Warning" not in page + captured.out
-    mixed = clusters[clusters["cluster"] == "virginica"]["given"].value_counts()
-    told = f"{mixed['virginica']} labelled virginica, {mixed['versicolor']} labelled versicolor"
-    assert f"{mixed.sum()} rows: {told}." in page
-    assert f"Its rows: {told}." in captured.out
-    assert told == computed["given_labels"]["virginica"]
+    assert "Of the clustering only the labels were known." in page
+    network = wc.load(folder / "out" / "model.npz")
+    again = network.predict(pd.read_csv("iris.csv")[list(network.feature_names)])
+    assert again.tolist() == clusters["surrogate"].tolist()
+
+
+@pytest.mark.parametrize("mark", [-1, "-1", "noise"])
+def test_noise_among_labels(folder, capsys, mark):
+    """-1 is noise, as a number and among names; the word itself is a name like any other."""
+    generator = np.random.default_rng(0)
+    points = np.vstack([generator.normal(0, 0.2, (40, 2)), generator.normal(5, 0.2, (40, 2))])
+    frame = pd.DataFrame(np.vstack([points, generator.uniform(-20, 25, (20, 2))]), columns=["a", "b"])
+    names = [0, 1] if mark == -1 else ["left", "right"]
+    frame["group"] = [names[0]] * 40 + [names[1]] * 40 + [mark] * 20
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "--labels", "group", "--out", "out") == 0
+    captured = capsys.readouterr()
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    clusters = pd.read_csv(folder / "out" / "clusters.csv")
+    assert clusters["cluster"].astype(str).tolist() == frame["group"].astype(str).tolist()
+    computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
+    if mark == "noise":
+        assert "Cluster noise holds 20 of 100 rows" in captured.out
+        assert computed["fidelity"]["noise"] is None
+        return
+    assert "Noise holds 20 of 100 rows" in captured.out
+    assert "Cluster -1" not in captured.out + page
+    assert "<h2>Noise" in page
+    assert computed["fidelity"]["noise"] == mark
+    # The network knows noise without the labels.
+    rows = pd.DataFrame({"a": [5.0, 100.0], "b": [5.0, 100.0]})
+    new = wc.explain(wc.load(folder / "out" / "model.npz"), rows)
+    assert new.assigned.tolist() == [names[1], mark]
+    assert new[1].describe().startswith("Row 1 is noise and not in cluster")
 
 
 def test_labels_that_the_columns_do_not_tell_apart(iris, folder, capsys):
     assert run("explain", "iris.csv", "--labels", "colour", "--out", "out") == 0
     captured = capsys.readouterr()
-    warning = "these explain the network more than your labels"
+    warning = "do not rely on the explanations of these clusters"
     assert warning in captured.out.splitlines()[1]
+    assert "Do not rely on this: of " in captured.out
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index(warning) < page.index("Cluster blue holds")
+    assert page.count("do not rely on it<") >= 1
 
 
 def test_rows_without_a_label_are_left_out(folder, capsys):
@@ -181,14 +217,6 @@ def test_rows_without_a_label_are_left_out(folder, capsys):
     assert "2 rows without a label were left out" in capsys.readouterr().err
     rows = pd.read_csv(folder / "out" / "clusters.csv")["row"].tolist()
     assert rows == [number for number in range(1, 151) if number not in (1, 61)]
-
-
-def test_many_labelled_rows_stand_on_a_sample(monkeypatch):
-    monkeypatch.setattr("whyclust.job.MAX_SUPPORT_ROWS", 40)
-    result = explain_table(Table(load_iris(as_frame=True).frame), labels="target")
-    assert any("random sample of 40 rows" in note for note in result.notes)
-    assert len(result.clusters) == 150
-    assert result.computed["agreement"] > 0.8
 
 
 def test_categories_alone_are_enough(folder):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
@@ -132,3 +133,36 @@ def test_torch(covariance):
 def test_one_component_is_refused():
     with pytest.raises(ValueError, match="one cluster"):
         wc.explain(GaussianMixture(1, random_state=0).fit(X), X)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_the_absolute_decision_is_that_of_the_probability(covariance):
+    """f_c = log(p_c/(1 − p_c)) − log(θ/(1 − θ)) (Prop. 7), for the cluster a row is in and for any other."""
+    wide = X + np.random.default_rng(0).normal(0, 5, X.shape)  # so that few rows are certain
+    model = fitted(GaussianMixture, covariance, wide)
+    assert (model.predict_proba(wide).max(axis=1) < 0.99).sum() > 10
+    probabilities = np.clip(model.predict_proba(wide), 1e-12, 1 - 1e-12)
+    for threshold in (0.2, 0.5, 0.9):
+        own = wc.explain(model, wide, threshold=threshold)
+        found = {2: wc.explain(model, wide, cluster=2, threshold=threshold).evidence}
+        largest = probabilities.max(axis=1)
+        for evidence, p in [(own.evidence, largest), (found[2], probabilities[:, 2])]:
+            literal = np.log(p / (1 - p)) - np.log(threshold / (1 - threshold))
+            sure = (p > 1e-9) & (p < 1 - 1e-9)
+            assert (np.abs(evidence - literal)[sure] < 1e-6).all()
+            assert ((evidence > 0) == (p > threshold)).all()
+        assert np.abs(own.values.sum(axis=1) + own.base_values - own.explained).max() < 1e-9
+        assert own.rule == "soft_min"
+
+
+def test_a_threshold_needs_probabilities():
+    with pytest.raises(ValueError, match=r"threshold=1\.5 is no probability"):
+        wc.explain(fitted(GaussianMixture, "full"), X, threshold=1.5)
+    with pytest.raises(TypeError, match="KMeans decides by distances"):
+        wc.explain(KMeans(3, n_init=1, random_state=0).fit(X), X, threshold=0.5)
+    soft = SoftKMeans(3, random_state=0).fit(X)
+    absolute = SoftKMeans(3, decision="absolute", threshold=0.7, random_state=0).fit(X)
+    one, other = wc.explain(soft, X, threshold=0.7), wc.explain(absolute, X)
+    assert np.abs(one.values - other.values).max() < 1e-12
+    net = wc.neuralize(soft)
+    assert np.abs(wc.explain(net, X, threshold=0.7).values - other.values).max() < 1e-12

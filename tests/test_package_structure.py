@@ -20,10 +20,10 @@ HEAVY = ["torch", "matplotlib", "dask", "shap", "polars"]
 # The picture of the package, from top to bottom: a module imports from its own layer or from above.
 # What reaches down (to_html, the command line) does so on use, inside a function.
 LAYERS = [
-    ["_validation", "tables"],
+    ["_validation", "fidelity", "tables"],
     ["cluster"],
     ["network"],
-    ["_explain", "explanation", "files", "parquet", "sentences", "summary"],
+    ["_explain", "explanation", "files", "given_labels", "parquet", "sentences", "summary", "surrogates"],
     ["report"],
     ["job"],
     ["result_files"],

@@ -1,6 +1,7 @@
 """The report: complete, self-contained, and safe whatever the columns are called."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.datasets import load_wine
 
 import whyclust as wc
 from whyclust.cluster.elbow import choose_k
+from whyclust.fidelity import Fidelity
 from whyclust.report import render, to_html
 from whyclust.report.page import format_value
 
@@ -130,14 +132,57 @@ def test_one_format_for_numbers(wine):
     assert "−" not in text
 
 
-def test_given_labels_come_first(wine):
-    given = np.where(np.arange(178) < 120, wine.assigned, 7)
-    page = render(wine, given=given)
+def surrogate_explained(wine, held_out=(0.99, 0.5, 0.97), noise=None):
+    """An explanation that says it is of given labels, some of which the surrogate does not share."""
+    given = wine.assigned.copy()
+    given[:3] = (given[:3] + 1) % 3
+    sizes = np.bincount(given)
+    in_sample = np.array([(wine.assigned[given == c] == c).mean() for c in range(3)])
+    fidelity = Fidelity(np.arange(3), sizes, in_sample, np.array(held_out), np.ones(3), noise)
+    return replace(wine, given=given, clusters=given, fidelity=fidelity)
+
+
+def test_the_certificate_comes_first(wine):
+    explanation = surrogate_explained(wine)
+    page = render(explanation)
     check(page)
-    agreeing = int((given == wine.assigned).sum())
-    first = page.index(f"agrees with them on {agreeing} of 178 rows")
-    assert first < page.index("Warning: below 80%") < page.index("Cluster 0 holds")
-    assert "It assigns no row to &#39;7&#39;." in page
+    first = page.index("Can this be relied on?")
+    assert first < page.index("Warning: do not rely on") < page.index("Cluster 0 holds")
+    assert page.count("do not rely on it<") == 1
+    assert "The surrogate assigns 3 of 178 rows elsewhere than to the label given" in page
+    table = page[page.index('<table class="flagged">') :]
+    assert table[: table.index("</table>")].count('<th scope="row"') == 3
+    cluster = page[page.index("<h2>Cluster 1") :]
+    assert "of its rows not seen, the surrogate assigns only 50% to it" in cluster[:400]
+    assert page.count("the surrogate assigns only") == 2  # in its sentence and at its heading
+    assert "with the same assignments" not in page
+    assert "Can this be relied on?" not in render(wine)
+
+
+def test_a_certificate_without_doubts(wine):
+    page = render(replace(surrogate_explained(wine, (1.0, 1.0, 1.0)), given=None, clusters=wine.clusters))
+    check(page)
+    assert "Can this be relied on?" in page
+    assert 'class="warning"' not in page
+    assert '<table class="flagged">' not in page
+
+
+def test_flagged_rows_do_not_fill_the_page(wine):
+    explanation = surrogate_explained(wine)
+    given = (wine.assigned + 1) % 3
+    page = render(replace(explanation, given=given, clusters=given))
+    check(page)
+    assert "128 more rows are not shown" in page
+
+
+def test_noise_is_called_noise(wine):
+    page = render(surrogate_explained(wine, noise=2))
+    check(page)
+    assert "2 clusters and noise" in page
+    assert "<h2>Noise" in page
+    assert "Why rows are noise" in page
+    assert "luster 2" not in page
+    assert page.index("Cluster 1 holds") < page.index("Noise holds")
 
 
 def test_parts_without_content_are_left_out(wine):

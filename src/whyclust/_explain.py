@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyclust._validation import Table, is_frame, is_sparse, match_columns, read_table
 from whyclust.explanation import Explanation
+from whyclust.fidelity import Fidelity
 from whyclust.network import Neuralized, neuralize
+from whyclust.network.models import last_step
+from whyclust.network.network import Relevance
+from whyclust.surrogates import surrogate_of
 
 
 def explain(
@@ -22,6 +28,7 @@ def explain(
     against: ArrayLike | None = None,
     background: Any = None,
     rule: str | None = None,
+    threshold: float | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Explanation:
@@ -29,12 +36,19 @@ def explain(
 
     Parameters
     ----------
-    model : fitted clustering, Pipeline that ends in one, or Neuralized
+    model : fitted clustering, Pipeline that ends in one, Neuralized, or labels
         scikit-learn's k-means family, MeanShift, AffinityPropagation, Birch and Gaussian mixtures,
         and :mod:`whyclust.cluster`'s estimators; scalers, PCA, encoders and other steps before them
-        are followed back to the table's own columns.
+        are followed back to the table's own columns. Of any other clustering (DBSCAN, HDBSCAN,
+        agglomerative, spectral, ...) its ``labels_`` are explained, and so is an array or a Series
+        of labels, whole numbers or names, with -1 for noise: a
+        :class:`whyclust.cluster.PrototypeSurrogate` is fitted to them, each row is explained for
+        the label given, and ``ex.fidelity`` tells how well the surrogate reproduces the labels.
+        Rows of clusters are told from the other clusters; why they are not noise, ``against=-1`` asks.
     X : array, sparse matrix, pandas or polars frame
-        The rows to explain, with the columns the model was fitted on.
+        The rows to explain, with the columns the model was fitted on. For labels, and clusterings
+        of which only the labels are known, all rows that were clustered, in the same order; text
+        columns are then one-hot encoded.
     cluster : cluster id, or one for each row, optional
         Explain this cluster instead of the one each row is in: why, or why not, cluster 3?
     against : cluster id, or one for each row, optional
@@ -46,6 +60,10 @@ def explain(
         How relevance passes the minimum over competitors. ``"min_take_most"`` is the paper's
         rule, for points in the cluster; ``"expected"`` is defined everywhere. ``None`` takes
         the first where it is defined and the second elsewhere.
+    threshold : float, optional
+        Explain whether the probability of the cluster exceeds this (the absolute decision of
+        soft clusterings), instead of which cluster is the most probable. For SoftKMeans and
+        Gaussian mixtures.
     groups : mapping of names to columns, optional
         Sum relevance over groups of columns (names or positions); other columns stay as
         they are.
@@ -69,17 +87,56 @@ def explain(
            [16.,  0.],
            [16.,  0.]])
     """
-    _refuse_labels(model)
+    labelled = surrogate_of(model, X)
+    if labelled is not None:
+        model, X = labelled.model, labelled.table
+    fidelity = getattr(last_step(model), "fidelity_", None)
+    doubt = None if fidelity is None else fidelity.warning()
+    if doubt is not None:
+        warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
     table = read_table(X)
-    if background is None and not isinstance(model, Neuralized) and not _keeps_beta(model):
+    if background is None and not isinstance(model, Neuralized) and not hasattr(last_step(model), "beta_"):
         background = table
-    net = neuralize(model, background)
-    table = match_columns(table, net.feature_names if net.named else None, net.features.n_columns)
+    return explain_rows(
+        neuralize(model, background, threshold=threshold),
+        table,
+        cluster=cluster,
+        against=against,
+        rule=rule,
+        groups=groups,
+        feature_names=feature_names,
+        given=None if labelled is None else labelled.labels,
+        fidelity=fidelity,
+        source=None if labelled is None else labelled.source,
+    )
+
+
+def explain_rows(
+    net: Neuralized,
+    X: Any,
+    *,
+    cluster: ArrayLike | None = None,
+    against: ArrayLike | None = None,
+    rule: str | None = None,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    feature_names: Sequence[str] | None = None,
+    given: NDArray | None = None,
+    fidelity: Fidelity | None = None,
+    source: str | None = None,
+) -> Explanation:
+    """Explain the rows of a table by a network; for `given` labels if there are any."""
+    table = match_columns(read_table(X), net.feature_names if net.named else None, net.features.n_columns)
     names = list(net.feature_names) if net.named or table.names is None else table.names
     if feature_names is not None:
         names = _given_names(feature_names, table.shape[1])
     grouping, grouped_names = (None, names) if groups is None else _grouping(groups, names)
+    question = _question(cluster, against)
+    if given is not None and cluster is None and against is None:
+        cluster, question = given, "the given label against all others"
     found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
+    has_noise = getattr(net.head, "noise", None) is not None
+    if has_noise and against is None:
+        found = _between_clusters(net, table, found, rule, grouping)
     data = table.data if grouping is None else _grouped_data(table, grouping, len(grouped_names))
     return Explanation(
         values=found.values,
@@ -96,13 +153,43 @@ def explain(
         rule=found.rule,
         details={
             "model": net.model,
+            "labels": source,
             "head": net.head.name,
             "pool": net.pool.name,
-            "n_clusters": int(net.head.n_clusters),
-            "question": _question(cluster, against),
+            "n_clusters": int(net.head.n_clusters) - has_noise,
+            "question": question,
             "against": against is not None,
+            # A network loaded from a file has no fidelity, but knows what noise is.
+            "noise": net.clusters[-1].item() if has_noise else None,
         },
+        given=given,
+        fidelity=fidelity,
     )
+
+
+def _between_clusters(
+    net: Neuralized, table: Table, found: Relevance, rule: str | None, grouping: NDArray | None
+) -> Relevance:
+    """Explain rows of clusters against the other clusters, noise left aside.
+
+    Noise has no place of its own: against it only the distance from the cluster counts, for which no
+    column can speak. So it is a competitor only of rows that are noise, or taken for it.
+    """
+    noise = net.clusters[-1]
+    rows = np.flatnonzero((found.clusters != noise) & (found.assigned != noise))
+    if len(rows) == 0 or len(net.clusters) < 3 or not isinstance(found.values, np.ndarray):
+        return found
+    head: Any = net.head
+    clusters = replace(net, head=replace(head, noise=None), clusters=net.clusters[:-1])
+    data = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
+    part = clusters.relevance(
+        Table(data, table.names, None), cluster=found.clusters[rows], rule=rule, groups=grouping
+    )
+    changed = {}
+    for name in ("values", "base_values", "explained", "evidence", "competitors"):
+        changed[name] = getattr(found, name).copy()
+        changed[name][rows] = getattr(part, name)
+    return replace(found, **changed)
 
 
 def _given_names(feature_names: Sequence[str], count: int) -> list[str]:
@@ -123,19 +210,6 @@ def _question(cluster: ArrayLike | None, against: ArrayLike | None) -> str:
         return "the assigned cluster against all others"
     other = "all others" if against is None else f"cluster {named(against)}"
     return f"cluster {named(cluster)} against {other}"
-
-
-def _keeps_beta(model: Any) -> bool:
-    last = model.steps[-1][1] if getattr(model, "steps", None) else model
-    return hasattr(last, "beta_")
-
-
-def _refuse_labels(model: Any) -> None:
-    if isinstance(model, (list, tuple, np.ndarray)) or type(model).__name__ in ("Series", "Index"):
-        raise TypeError(
-            "The model is a list of labels, expected a fitted clustering: to explain labels, fit the "
-            "network of them, KernelKMeans(k, algorithm='leave_one_out', init=labels, max_iter=0).fit(X)."
-        )
 
 
 def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[NDArray, list[str]]:

@@ -91,8 +91,8 @@ def explain(
     labels: Annotated[
         str | None,
         typer.Option(
-            help="The column that holds the clusters; not a feature. A kernel network is built from the "
-            "labels, nothing else is fitted."
+            help="The column that holds the clusters, -1 for noise; not a feature. A surrogate is fitted to "
+            "the labels, and the report tells how well it reproduces them."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")] = 0,
@@ -142,7 +142,6 @@ def demo(
 
 def _run(read: Callable[[], Any], *, out: Path, quiet: bool, title: str, **options: Any) -> None:
     from whyclust.job import explain_table
-    from whyclust.report import label_counts, with_labels
     from whyclust.result_files import check_folder, write_result
 
     # Better now than after the work.
@@ -157,9 +156,7 @@ def _run(read: Callable[[], Any], *, out: Path, quiet: bool, title: str, **optio
         return
     for note in result.notes:
         typer.echo(f"Note: {_one_line(note)}", err=True)
-    sentences = result.explanation.describe().splitlines()
-    counts = {} if result.given is None else label_counts(result.explanation.assigned, result.given)
-    for sentence in [*result.headlines, *with_labels(sentences, counts)]:
+    for sentence in [*result.headlines, *result.explanation.describe().splitlines()]:
         typer.echo(_one_line(sentence))
     typer.echo(f"\nReport: {report}")
 

@@ -18,6 +18,7 @@ from whyclust.network.values import FactoredValues, top_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+    from whyclust.fidelity import Fidelity
     from whyclust.summary import Summary
 
 
@@ -51,6 +52,10 @@ class Explanation:
         How relevance passed the minimum over competitors.
     details : dict
         How it was computed.
+    given : ndarray of shape (n_rows,) or None
+        The labels given for the rows, where labels were explained and not a model.
+    fidelity : Fidelity or None
+        How well the surrogate reproduces the labels it was fitted to, where there is one.
     """
 
     values: Any
@@ -66,6 +71,8 @@ class Explanation:
     beta: float
     rule: str
     details: dict[str, Any] = field(default_factory=dict)
+    given: NDArray | None = None
+    fidelity: Fidelity | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,6 +81,35 @@ class Explanation:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @property
+    def labels(self) -> NDArray:
+        """The cluster each row is in: the label given for it, or else the one the model assigns."""
+        return self.assigned if self.given is None else self.given
+
+    @property
+    def disagrees(self) -> NDArray:
+        """Rows that the surrogate assigns elsewhere than to the label given; all False without labels."""
+        if self.given is None:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(self.assigned != self.given)
+
+    @property
+    def noise(self) -> Any:
+        """The label of rows in no cluster, or None."""
+        return self.details.get("noise") if self.fidelity is None else self.fidelity.noise
+
+    def named(self, cluster: Any) -> str:
+        """What a cluster is called in a sentence: 'cluster 3', or 'noise'."""
+        return "noise" if self.is_noise(cluster) else f"cluster {cluster}"
+
+    def short_name(self, cluster: Any) -> str:
+        """What a cluster is called in a list or a table: '3', or 'noise'."""
+        return "noise" if self.is_noise(cluster) else str(cluster)
+
+    def is_noise(self, cluster: Any) -> bool:
+        """Whether this is the label of rows in no cluster."""
+        return self.noise is not None and bool(cluster == self.noise)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[row] for row in range(len(self)))
@@ -86,7 +122,8 @@ class Explanation:
             chosen = np.atleast_1d(np.arange(len(self))[rows])
         except IndexError:
             raise IndexError(f"rows={rows!r} do not fit an explanation of {len(self)} rows.") from None
-        per_row = ("base_values", "explained", "evidence", "clusters", "assigned", "competitors")
+        per_row = ["base_values", "explained", "evidence", "clusters", "assigned", "competitors"]
+        per_row += [] if self.given is None else ["given"]
         return replace(
             self,
             values=self.values[chosen],
@@ -96,15 +133,27 @@ class Explanation:
         )
 
     def __repr__(self) -> str:
-        names = np.unique(self.clusters).tolist()
-        listed = ", ".join(map(str, names[:6])) + (", …" if len(names) > 6 else "")
+        ids = sorted(np.unique(self.clusters).tolist(), key=self.is_noise)
+        names = [self.short_name(cluster) for cluster in ids]
+        listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         return (
             f"<Explanation of {len(self)} rows × {self.shape[1]} features, "
-            f"clusters {listed}, rule {self.rule}>"
+            f"clusters {listed}, rule {self.rule}{self._trust()}>"
         )
 
+    def _trust(self) -> str:
+        if self.fidelity is None:
+            return ""
+        return f", by a surrogate that agrees with {self.fidelity.overall_held_out:.1%} of labels not seen"
+
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        from html import escape
+
+        from whyclust.sentences import disagreement
+
+        told = [] if self.fidelity is None else self.fidelity.sentences()
+        told += disagreement(self)
+        return "".join(f"<p>{escape(line)}</p>" for line in told) + self.summary()._repr_html_()
 
     @property
     def is_factored(self) -> bool:

@@ -29,6 +29,7 @@ from whyclust import __version__, cluster
 from whyclust._atomic import write_whole
 from whyclust._validation import is_frame, is_sparse
 from whyclust.explanation import Explanation
+from whyclust.fidelity import Fidelity
 from whyclust.network import (
     competition,
     features,
@@ -66,6 +67,7 @@ _CLASSES: dict[str, type] = {
         quadratic.QuadraticHead,
         values.FactoredValues,
         Explanation,
+        Fidelity,
     )
 }
 _ESTIMATORS: dict[str, type] = {name: getattr(cluster, name) for name in cluster.__all__}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +13,13 @@ import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
-from whyclust import explain, neuralize
+from whyclust import neuralize
+from whyclust._explain import explain_rows
 from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.cluster.elbow import inertia_curve
-from whyclust.report import agreement_sentences, label_counts, versions
+from whyclust.given_labels import read_labels
+from whyclust.report import versions
+from whyclust.surrogates import surrogate_pipeline
 from whyclust.tables import Table, plan_table, preparation, unknown_column
 
 if TYPE_CHECKING:
@@ -25,9 +28,8 @@ if TYPE_CHECKING:
     from whyclust.network.network import Neuralized
 
 METHODS = ("kmeans", "kernel", "soft")
+# A column with more labels than this was named by mistake.
 MAX_LABELS = 100
-# The network of given labels keeps rows as support vectors; more than this many only cost time.
-MAX_SUPPORT_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,13 @@ class Result:
     network : Neuralized
         The network of the clustering, from the columns of the table to the evidence.
     clusters : pandas.DataFrame
-        One line per row: id, cluster, evidence, competitor (and the given label).
+        One line per row: id, cluster, evidence, competitor (and what the surrogate of given labels says).
     elbow : Elbow or None
         The curve from which k was chosen, if it was.
     notes : list of str
     headlines : list of str
-        What a reader should know before anything else: how well the network agrees with given
+        What a reader should know before anything else: how well the surrogate agrees with given
         labels, which k was chosen.
-    given : ndarray of shape (n_rows,) or None
-        The given labels, if there were any.
     computed : dict
         How it was computed: options, versions, sizes.
     """
@@ -59,7 +59,6 @@ class Result:
     elbow: Elbow | None
     notes: list[str]
     headlines: list[str]
-    given: np.ndarray | None
     computed: dict[str, Any]
 
 
@@ -90,8 +89,8 @@ def explain_table(
     id_column : str, optional
         The column that names the rows; it is no feature.
     labels : str, optional
-        The column that holds the clusters; it is no feature. A kernel network is built from the
-        labels, nothing else is fitted.
+        The column that holds the clusters, -1 for noise; it is no feature. A surrogate is fitted to the
+        labels, and every row is explained for the label given.
     seed : int
         Seed of everything random.
     progress : callable
@@ -137,17 +136,20 @@ def explain_table(
         notes.append(_identifier_note(plan.identifiers))
     ids, row_names, id_name = _ids(frame, id_column, notes)
     features = plan.features.set_axis(row_names, axis=0)
-    elbow = given = None
+    elbow = given = fidelity = None
     headlines: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         progress("Preparing the columns")
         prepared = preparation(plan).fit(features)
         if labels is not None:
-            given = _label_names(frame[labels])
+            given = read_labels(frame[labels], f"column '{labels}'")
             k = _count_labels(given, labels)
-            progress("Building the network of the given labels")
-            network = _network_of_labels(prepared, features, given, seed, notes)
+            progress("Fitting a surrogate to the given labels")
+            pipeline = surrogate_pipeline(prepared, features, given, random_state=seed)
+            network = neuralize(pipeline)
+            fidelity = pipeline[-1].fidelity_
+            headlines += fidelity.sentences()
         else:
             matrix = np.asarray(prepared.transform(features), dtype=float)
             _check_k(k or 2, matrix)
@@ -164,7 +166,9 @@ def explain_table(
             pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
             network = neuralize(pipeline, features)
         progress("Explaining every row")
-        explanation = explain(network, features)
+        explanation = explain_rows(
+            network, features, given=given, fidelity=fidelity, source=labels and f"column '{labels}'"
+        )
     notes += list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     clusters = pd.DataFrame(
         {
@@ -174,12 +178,9 @@ def explain_table(
             "competitor": explanation.competitors,
         }
     )
-    agreement = counts = None
     if given is not None:
-        clusters.insert(2, "given", given)
-        agreement = float((explanation.assigned == given).mean())
-        headlines += agreement_sentences(explanation.assigned, given)
-        counts = label_counts(explanation.assigned, given)
+        clusters["surrogate"] = explanation.assigned
+        clusters["disagrees"] = explanation.disagrees
     computed = {
         "method": "given labels" if labels is not None else method,
         "k": int(k),
@@ -191,15 +192,15 @@ def explain_table(
         "missing": plan.missing,
         "id_column": id_column,
         "labels": labels,
-        "agreement": agreement,
-        "given_labels": counts,
+        "fidelity": None if fidelity is None else {**fidelity.to_json(), "noise": fidelity.noise},
+        "disagreeing_rows": None if given is None else int(explanation.disagrees.sum()),
         "beta": float(explanation.beta),
         "rule": explanation.rule,
         "notes": [*headlines, *notes],
         "elbow": elbow.to_json() if elbow else None,
         "versions": versions(),
     }
-    return Result(explanation, network, clusters, elbow, notes, headlines, given, computed)
+    return Result(explanation, network, clusters, elbow, notes, headlines, computed)
 
 
 def _names(entries: Iterable[str], frame: pd.DataFrame) -> list[str]:
@@ -237,7 +238,8 @@ def _ids(frame: pd.DataFrame, id_column: str | None, notes: list[str]) -> tuple[
         ]
         notes.append(f"Column '{id_column}' does not tell all rows apart: {n_repeated} ids repeat.")
     # The results have columns of their own, which no id may displace.
-    return ids, row_names, "id" if id_column in {"cluster", "given", "evidence", "competitor"} else id_column
+    taken = {"cluster", "evidence", "competitor", "surrogate", "disagrees"}
+    return ids, row_names, "id" if id_column in taken else id_column
 
 
 def _check_k(k: int, matrix: np.ndarray) -> None:
@@ -267,53 +269,14 @@ def _model(method: str, k: int, seed: int) -> Any:
     return KernelKMeans(n_clusters=k, random_state=seed)
 
 
-def _label_names(column: pd.Series) -> np.ndarray:
-    """Labels as text; whole numbers that gaps had turned into 1.0, 2.0 are 1, 2 again."""
-    if column.dtype.kind == "f" and (column == np.floor(column)).all():
-        column = column.astype("int64")
-    return np.asarray([str(label) for label in column])
-
-
 def _count_labels(given: np.ndarray, name: str) -> int:
     n_labels = len(np.unique(given))
-    if n_labels < 2:
-        raise ValueError(
-            f"column '{name}' holds one label only, expected at least two clusters: choose another column."
-        )
-    if n_labels > MAX_LABELS or n_labels == len(given):
+    if n_labels > MAX_LABELS:
         raise ValueError(
             f"column '{name}' holds {n_labels} different values in {len(given)} rows, expected "
-            f"clusters (at most {MAX_LABELS} labels, fewer than rows): choose another column."
+            f"clusters (at most {MAX_LABELS} labels): choose another column."
         )
     return n_labels
-
-
-def _network_of_labels(
-    prepared: Any, features: pd.DataFrame, given: np.ndarray, seed: int, notes: list[str]
-) -> Neuralized:
-    """Build the network of kernel k-means whose clusters are the given ones."""
-    names, codes = np.unique(given, return_inverse=True)
-    rows = np.arange(len(given))
-    if len(rows) > MAX_SUPPORT_ROWS:
-        # Every label keeps at least one row, the others their share.
-        generator = np.random.default_rng(seed)
-        order = generator.permutation(len(rows))
-        first = order[np.unique(codes[order], return_index=True)[1]]
-        rest = np.setdiff1d(order, first, assume_unique=True)
-        rest = generator.permutation(rest)[: MAX_SUPPORT_ROWS - len(first)]
-        rows = np.sort(np.concatenate([first, rest]))
-        notes.append(
-            f"The network of the given labels stands on a random sample of {len(rows)} rows; "
-            "all rows are explained."
-        )
-    matrix = np.asarray(prepared.transform(features.iloc[rows]), dtype=float)
-    # Normalised centroids need no constant beside the kernel, so nearly all evidence has a direction.
-    model = KernelKMeans(
-        n_clusters=len(names), algorithm="leave_one_out", init=codes[rows], max_iter=0, random_state=seed
-    ).fit(matrix)
-    pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
-    network = neuralize(pipeline, features)
-    return replace(network, clusters=names)
 
 
 def _identifier_note(names: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from whyclust._validation import is_frame
 from whyclust.explanation import Explanation
+from whyclust.fidelity import Fidelity
 
 _KEY = b"whyclust"
 _PER_ROW = {
@@ -24,6 +26,7 @@ _PER_ROW = {
     "explained": "explained",
     "base_value": "base_values",
 }
+_LABELS = ("cluster", "assigned", "competitor", "given")
 
 
 def write_explanation(explanation: Explanation, stream: Any) -> None:
@@ -39,6 +42,8 @@ def write_explanation(explanation: Explanation, stream: Any) -> None:
         if name != "row"
     }
     columns = {"row": pa.array(plain_labels(explanation.index)), **columns}
+    if explanation.given is not None:
+        columns["given"] = pa.array(explanation.given)
     for position, name in enumerate(explanation.feature_names):
         columns[f"relevance.{name}"] = pa.array(explanation.values[:, position])
     data = explanation.data
@@ -58,8 +63,19 @@ def write_explanation(explanation: Explanation, stream: Any) -> None:
         "rule": explanation.rule,
         "details": explanation.details,
         "frame": framed,
+        "fidelity": None if explanation.fidelity is None else _fidelity_header(explanation.fidelity),
     }
     pq.write_table(table.replace_schema_metadata({_KEY: json.dumps(header).encode()}), stream)
+
+
+def _fidelity_header(fidelity: Fidelity) -> dict[str, Any]:
+    return {part.name: np.asarray(getattr(fidelity, part.name)).tolist() for part in fields(fidelity)}
+
+
+def _read_fidelity(header: dict[str, Any] | None) -> Fidelity | None:
+    if header is None:
+        return None
+    return Fidelity(**{**{key: np.asarray(value) for key, value in header.items()}, "noise": header["noise"]})
 
 
 def plain_labels(index: np.ndarray) -> np.ndarray:
@@ -91,7 +107,9 @@ def _rebuild(table: pa.Table, header: dict[str, Any]) -> Explanation:
     names = header["feature_names"]
 
     def column(name: str) -> np.ndarray:
-        return table.column(name).to_numpy()
+        values = table.column(name).to_numpy()
+        # Names of clusters come back as objects, which cannot be asked for as cluster=.
+        return values.astype(np.str_) if name in _LABELS and values.dtype == object else values
 
     relevance = np.column_stack([column(f"relevance.{name}") for name in names])
     frame = pd.DataFrame({name: table.column(f"data.{name}").to_pandas() for name in names})
@@ -103,5 +121,8 @@ def _rebuild(table: pa.Table, header: dict[str, Any]) -> Explanation:
         beta=header["beta"],
         rule=header["rule"],
         details=header["details"],
+        # Files of versions that knew no given labels have neither of these.
+        given=column("given") if "given" in table.column_names else None,
+        fidelity=_read_fidelity(header.get("fidelity")),
         **{attribute: column(name) for name, attribute in _PER_ROW.items()},
     )

@@ -64,7 +64,6 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
             title=title,
             notes=result.notes,
             elbow=result.elbow,
-            given=result.given,
             facts={
                 "method": result.computed["method"],
                 "number of clusters chosen by": result.computed["k_chosen_by"],

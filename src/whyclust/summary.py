@@ -29,10 +29,11 @@ class ClusterSummary:
     features : DataFrame
         One row per feature, strongest first: ``feature``, ``relevance`` (mean over the
         cluster's rows), ``fraction`` (of the sum of absolute means), ``direction`` (``high``, ``low``,
-        ``middling``, ``same``, ``missing``, or ``mostly …`` for categories), ``inside`` and
-        ``outside`` (mean value, or share of the category, in the cluster and elsewhere).
+        ``middling``, ``same``, ``missing``, ``unusual`` for noise, or ``mostly …`` for categories),
+        ``inside`` and ``outside`` (mean value, or share of the category, in the cluster and elsewhere).
     typical, borderline : positions of rows
         Nearest the cluster's mean relevance; least evidence.
+    is_noise : whether these are the rows in no cluster
     """
 
     cluster: Any
@@ -42,11 +43,12 @@ class ClusterSummary:
     features: pd.DataFrame
     typical: list[int]
     borderline: list[int]
+    is_noise: bool = False
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All clusters of an explanation, in order; ``summary[cluster_id]`` is one."""
+    """All clusters of an explanation, in order, noise last; ``summary[cluster_id]`` is one."""
 
     clusters: list[ClusterSummary]
 
@@ -82,6 +84,7 @@ class Summary:
         return [
             {
                 "cluster": _plain(one.cluster),
+                "is_noise": one.is_noise,
                 "size": one.size,
                 "share": one.share,
                 "evidence": one.evidence,
@@ -99,7 +102,8 @@ class Summary:
         lines = []
         for one in self.clusters:
             listed = ", ".join(f"{row.feature} {row.direction}" for row in one.features.head(3).itertuples())
-            lines.append(f"cluster {one.cluster}: {one.size} rows ({one.share:.0%}); {listed}")
+            name = "noise" if one.is_noise else f"cluster {one.cluster}"
+            lines.append(f"{name}: {one.size} rows ({one.share:.0%}); {listed}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -109,8 +113,9 @@ class Summary:
                 f"{escape(str(row.feature))} {escape(str(row.direction))} ({row.relevance:+.3g})"
                 for row in one.features.head(5).itertuples()
             )
+            name = "noise" if one.is_noise else escape(str(one.cluster))
             rows.append(
-                f"<tr><td>{escape(str(one.cluster))}</td><td>{one.size}</td><td>{one.share:.0%}</td>"
+                f"<tr><td>{name}</td><td>{one.size}</td><td>{one.share:.0%}</td>"
                 f"<td>{one.evidence:.3g}</td><td style='text-align:left'>{listed}</td></tr>"
             )
         head = "<tr><th>cluster</th><th>rows</th><th>share</th><th>evidence</th><th>set apart by</th></tr>"
@@ -126,15 +131,19 @@ def summarise(explanation: Explanation, members: int = 3) -> Summary:
     """Summarise each cluster that is explained."""
     found = []
     compare = comparer(explanation.data)
-    for cluster in np.unique(explanation.clusters):
+    for cluster in sorted(np.unique(explanation.clusters), key=explanation.is_noise):
         explained = explanation.clusters == cluster
-        inside = explanation.assigned == cluster
+        inside = explanation.labels == cluster
         # Rows that are not in the cluster say why not; the cluster itself is told by its own.
-        rows = np.flatnonzero(explained & inside if (explained & inside).any() else explained)
+        own = explained & inside & ~explanation.disagrees
+        rows = np.flatnonzero(own if own.any() else explained)
         mean = np.asarray(explanation.values[rows].mean(axis=0), dtype=float)
         order = np.argsort(-mean, kind="stable")
         total = np.abs(mean).sum()
         directions, here, there = compare(inside)
+        if explanation.is_noise(cluster):
+            # Noise lies on all sides, so a mean says little; where it has relevance it is far off.
+            directions = ["unusual" if word in ("high", "low", "middling") else word for word in directions]
         features = pd.DataFrame(
             {
                 "feature": [explanation.feature_names[position] for position in order],
@@ -155,6 +164,7 @@ def summarise(explanation: Explanation, members: int = 3) -> Summary:
                 features,
                 typical,
                 borderline,
+                explanation.is_noise(cluster),
             )
         )
     return Summary(found)

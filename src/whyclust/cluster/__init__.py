@@ -1,10 +1,12 @@
 """Clusterings that are networks by construction.
 
-Both estimators follow scikit-learn's conventions and keep what an explanation needs:
+The estimators follow scikit-learn's conventions and keep what an explanation needs:
 prototypes or support vectors, their scale, and the contrast ``beta_`` of the pool.
+:class:`PrototypeSurrogate` stands for clusterings that are none.
 """
 
 from whyclust.cluster.kernel_k_means import KernelKMeans
+from whyclust.cluster.prototype_surrogate import PrototypeSurrogate
 from whyclust.cluster.soft_k_means import SoftKMeans
 
-__all__ = ["KernelKMeans", "SoftKMeans"]
+__all__ = ["KernelKMeans", "PrototypeSurrogate", "SoftKMeans"]

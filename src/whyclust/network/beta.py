@@ -51,5 +51,9 @@ def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
     shares = np.full(len(net.clusters), 1.0 / len(net.clusters))
     if labels is not None and len(labels):
         shares = np.bincount(labels, minlength=len(net.clusters)) / len(labels)
+    if (counts == 0).any():  # noise has no prototypes: the clusters share its part
+        shares = np.where(counts > 0, shares, 0.0)
+        shares /= shares.sum() or 1.0
+        counts = np.maximum(counts, 1.0)
     weights = (shares / counts)[members]
     return stiffness(np.array([float(evidence @ weights)]))

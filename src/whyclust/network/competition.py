@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.network.nodes import Nodes, OnNodes, Scores, subtract_cross
+from whyclust.network.noise import Noise
 from whyclust.network.pools import absent
 
 
@@ -60,7 +61,8 @@ class KernelScores(Scores):
 class Competition(EveryOther, OnNodes):
     """Every cluster against every other one.
 
-    `starts` is the first node of each cluster, or None for one node a cluster.
+    `starts` is the first node of each cluster, or None for one node a cluster. With `noise` the last
+    node, alone in the last cluster, is that of noise.
     """
 
     nodes: Nodes
@@ -68,11 +70,12 @@ class Competition(EveryOther, OnNodes):
     gamma: float
     background: NDArray | None
     metric: Any
+    noise: Noise | None = None
 
     @property
     def width(self) -> int:
         """Numbers kept per point beside its features."""
-        return 4 * len(self.nodes.slopes)
+        return 4 * len(self.nodes.slopes) + (0 if self.noise is None else 2 * self.nodes.slopes.shape[1])
 
     @property
     def n_competitors(self) -> int:
@@ -82,7 +85,7 @@ class Competition(EveryOther, OnNodes):
     @property
     def separable(self) -> bool:
         """One node a cluster: the weights of the competitors tell everything."""
-        return self.starts is None
+        return self.starts is None and self.noise is None
 
     @cached_property
     def members(self) -> NDArray:
@@ -93,6 +96,8 @@ class Competition(EveryOther, OnNodes):
     def respond(self, points: Any) -> Scores:
         """Node scores, and within each cluster −LME of the distances (Eq. 7)."""
         scores = self.nodes.scores(points)
+        if self.noise is not None:  # a constant, where all others leave out the point's squared length
+            scores[-1] += self.noise.squared_length(points)
         if self.starts is None:
             return Scores(scores, scores, scores.max(axis=0))
         gamma = scores.dtype.type(self.gamma)
@@ -142,35 +147,59 @@ class Competition(EveryOther, OnNodes):
         scratch: NDArray,
     ) -> NDArray:
         """Closed forms 1 to 3; with several prototypes Eqs. (2), (4) and (10) at once."""
-        columns = np.arange(len(clusters))
         nodes = self.nodes
         if self.starts is None:
-            nodes.distribute(points, self._signed(clusters, weights), out, scratch)
-            if not nodes.symmetric:
-                cross = nodes.slopes[clusters] * (weights.T @ nodes.positions)
-                cross -= nodes.positions[clusters] * (weights.T @ nodes.slopes)
-                subtract_cross(cross, out)
-            return self.base(clusters, weights)
-        # h_ijk = d_j − d_i, so softmax_i does not depend on j, nor softmax_j on i: each node's
-        # share of its cluster is all there is to know. Eq. (10) sends h_ijk itself down, so
-        # pairs enter with the product of their shares; pairs with the background have no
-        # direction and stay in the base.
+            signed, base = self._signed(clusters, weights), self.base(clusters, weights)
+        else:
+            signed, base = self._shared(response, clusters, weights)
+        nodes.distribute(points, signed, out, scratch)
+        if not nodes.symmetric:
+            self._mix(response, clusters, weights, out)
+        if self.noise is not None:
+            pairs = None if nodes.symmetric else self._pairs_with_noise(response, clusters, weights, signed)
+            self.noise.spread(points, signed[-1], pairs, nodes, out)
+        return base
+
+    def _shared(self, response: KernelScores, clusters: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+        """Node weights and base values, for several nodes a cluster.
+
+        h_ijk = d_j − d_i, so softmax_i does not depend on j, nor softmax_j on i: each node's share of
+        its cluster is all there is to know. Eq. (10) sends h_ijk itself down, so pairs enter with the
+        product of their shares; pairs with the background have no direction and stay in the base.
+        """
+        columns = np.arange(len(clusters))
         mass = response.nodes_only / response.total  # 1 without a background
         own_mass = mass[clusters, columns]
         per_cluster = -weights * own_mass
         per_cluster[clusters, columns] = np.einsum("kn,kn->n", weights, mass)
         signed = (per_cluster / response.total)[self.members]
         signed *= response.similarity
-        nodes.distribute(points, signed, out, scratch)
         base = weights.sum(axis=0) * response.clusters[clusters, columns]
         base -= np.einsum("kn,kn->n", weights, response.clusters)
         base -= np.einsum("mn,mn->n", signed, response.nodes)
-        base += signed.T @ nodes.bases
-        if not nodes.symmetric:
-            share = response.similarity / response.total[self.members]
-            own = share * (self.members[:, None] == clusters)
-            others = share * weights[self.members]
-            cross = (own.T @ nodes.slopes) * (others.T @ nodes.positions)
-            cross -= (own.T @ nodes.positions) * (others.T @ nodes.slopes)
-            subtract_cross(cross, out)
-        return base
+        base += signed.T @ self.nodes.bases
+        return signed, base
+
+    def _own(self, response: Any, clusters: NDArray) -> NDArray:
+        """Each node's share of the point's cluster (nodes × points), zero for all other nodes."""
+        own = self.members[:, None] == clusters
+        return own if self.starts is None else own * (response.similarity / response.total[self.members])
+
+    def _mix(self, response: Any, clusters: NDArray, weights: NDArray, out: NDArray) -> None:
+        """Take the cross terms of a map that mixes columns from `out`."""
+        nodes = self.nodes
+        if self.starts is None:
+            cross = nodes.slopes[clusters] * (weights.T @ nodes.positions)
+            cross -= nodes.positions[clusters] * (weights.T @ nodes.slopes)
+        else:
+            own = self._own(response, clusters).T
+            others = (response.similarity / response.total[self.members] * weights[self.members]).T
+            cross = (own @ nodes.slopes) * (others @ nodes.positions)
+            cross -= (own @ nodes.positions) * (others @ nodes.slopes)
+        subtract_cross(cross, out)
+
+    def _pairs_with_noise(
+        self, response: Any, clusters: NDArray, weights: NDArray, signed: NDArray
+    ) -> NDArray:
+        """All node weights where noise is the cluster, elsewhere what the cluster gains against it."""
+        return np.where(clusters == self.members[-1], signed, self._own(response, clusters) * weights[-1])

@@ -16,6 +16,7 @@ from whyclust.network.competition import Competition
 from whyclust.network.features import AffineMap
 from whyclust.network.folded import Folded
 from whyclust.network.nodes import Nodes
+from whyclust.network.noise import Noise
 from whyclust.network.tournament import Tournament
 
 
@@ -78,6 +79,9 @@ class PrototypeHead:
         τ of soft k-means (Eq. 31).
     probability_stiffness : float or None
         Probabilities are softmax(stiffness · logits).
+    noise : float or None
+        The outlier score of noise, which is one more cluster, the last one, without prototypes: it wins
+        where all clusters have a larger outlier score.
     """
 
     prototypes: NDArray
@@ -87,7 +91,14 @@ class PrototypeHead:
     background: NDArray | None = None
     scale: float = 1.0
     probability_stiffness: float | None = None
+    noise: float | None = None
     name: ClassVar[str] = "prototypes"
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and not np.isfinite(self.noise):
+            raise ValueError(
+                f"noise={self.noise} is no outlier score: pass a finite number, or None for no noise."
+            )
 
     @classmethod
     def one_each(
@@ -103,8 +114,8 @@ class PrototypeHead:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters."""
-        return int(self.members[-1]) + 1
+        """Number of clusters, noise among them."""
+        return int(self.members[-1]) + (1 if self.noise is None else 2)
 
     @property
     def n_inputs(self) -> int:
@@ -118,18 +129,24 @@ class PrototypeHead:
     def fold(self, linear: AffineMap, dtype: np.dtype, centred: bool) -> Competition:
         """The same head, moved to the input of an affine map."""
         nodes = fold_prototypes(self.prototypes, self.offsets, linear, dtype, centred, self.scale)
-        one_each = len(self.members) == self.n_clusters
-        background = self.background
+        members, background, noise = self.members, self.background, None
         if background is not None and not np.any(background > 0):
             background = None
+        if self.noise is not None:
+            noise = Noise.fold(linear, self.scale, dtype)
+            nodes = noise.append(nodes, self.scale * self.noise)
+            members = np.append(members, self.n_clusters - 1)
+            background = None if background is None else np.append(background, 0.0)
+        one_each = len(members) == self.n_clusters
         return Competition(
             nodes,
             starts=None
             if one_each and background is None
-            else np.searchsorted(self.members, np.arange(self.n_clusters)),
+            else np.searchsorted(members, np.arange(self.n_clusters)),
             gamma=self.gamma / self.scale,
             background=background,
             metric=None if background is None else linear.matrix * np.sqrt(self.scale),
+            noise=noise,
         )
 
 

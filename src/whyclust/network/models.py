@@ -15,6 +15,7 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.cluster import (
     AffinityPropagation,
@@ -30,9 +31,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from whyclust._validation import is_sparse
-from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
 from whyclust.network.beta import prototype_stiffness
-from whyclust.network.features import Features
+from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import Head, PrototypeHead, TreeHead
 from whyclust.network.network import Neuralized
 from whyclust.network.pipelines import (
@@ -156,6 +157,21 @@ def _kernel_k_means(model: KernelKMeans) -> Parts:
     return Features.identity(head.n_inputs), head, MinPool()
 
 
+@neuralizer(PrototypeSurrogate)
+def _prototype_surrogate(model: PrototypeSurrogate) -> Parts:
+    head = PrototypeHead(
+        model.support_vectors_,
+        np.asarray(model.support_clusters_),
+        offsets=model.support_offsets_,
+        gamma=float(model.gamma_),
+        noise=model.noise_threshold_,
+        probability_stiffness=float(model.stiffness_),
+    )
+    units = sp.csr_array(sp.diags_array(1.0 / model.scale_))
+    linear = AffineMap(units, model.center_, np.zeros(head.n_inputs), mean=model.center_)
+    return Features(linear), head, MinPool()
+
+
 @neuralizer(GaussianMixture, BayesianGaussianMixture)
 def _gaussian_mixture(model: GaussianMixture) -> Parts:
     means = np.asarray(model.means_)
@@ -191,6 +207,13 @@ def first_step(model: Any) -> Any:
     return model
 
 
+def last_step(model: Any) -> Any:
+    """What clusters: it knows the clusters' names and β."""
+    while isinstance(model, Pipeline) and model.steps:
+        model = model.steps[-1][1]
+    return model
+
+
 def _check_fitted(model: Any) -> None:
     steps = [model]
     if isinstance(model, Pipeline):
@@ -209,7 +232,25 @@ def _check_fitted(model: Any) -> None:
                 ) from None
 
 
-def neuralize(model: Any, background: Any = None) -> Neuralized:
+def _cluster_ids(model: Any, n_clusters: int) -> NDArray:
+    """The ids that ``predict`` returns: the model's own names, or positions."""
+    names = getattr(model, "cluster_ids_", None)
+    return np.arange(n_clusters, dtype=np.int32) if names is None else np.asarray(names)
+
+
+def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
+    """The pool that asks whether a cluster's probability exceeds a threshold (Prop. 7)."""
+    if not 0.0 < threshold < 1.0:
+        raise ValueError(f"threshold={threshold!r} is no probability to exceed: choose one between 0 and 1.")
+    if head.probability_stiffness != 1.0:
+        raise TypeError(
+            f"threshold={threshold!r} was given, but {model} decides by distances, not by probabilities: "
+            "use SoftKMeans or a Gaussian mixture, or leave threshold=None."
+        )
+    return SoftMinPool(float(threshold))
+
+
+def neuralize(model: Any, background: Any = None, *, threshold: float | None = None) -> Neuralized:
     """Return the network that a fitted clustering already is.
 
     Parameters
@@ -218,6 +259,9 @@ def neuralize(model: Any, background: Any = None) -> Neuralized:
     background : table, optional
         Points over which β = 1/E[f_c] (Eq. 3) is taken. Without one, what the model kept from
         its fit is used, or else its centres.
+    threshold : float, optional
+        Explain the absolute decision, whether the probability of a cluster exceeds this, instead of
+        the relative one, which cluster is the most probable. For SoftKMeans and Gaussian mixtures.
 
     Returns
     -------
@@ -233,21 +277,25 @@ def neuralize(model: Any, background: Any = None) -> Neuralized:
     array([16., 16., 16., 16.])
     """
     if isinstance(model, Neuralized):
+        if threshold is not None:
+            model = replace(model, pool=_absolute(model.head, threshold, model.model))
         return model if background is None else model.with_beta(background)
-    last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
+    last = last_step(model)
     if isinstance(model, type):
         raise TypeError(
             f"{model.__name__} is a class, expected a fitted model: create one, call fit, pass it."
         )
     _check_fitted(model)
     features, head, pool = network_parts(model)
+    if threshold is not None:
+        pool = _absolute(head, threshold, type(last).__name__)
     names = getattr(first_step(model), "feature_names_in_", None)
     net = Neuralized(
         features,
         head,
         pool,
         beta=1.0,
-        clusters=np.arange(head.n_clusters, dtype=np.int32),
+        clusters=_cluster_ids(last, head.n_clusters),
         feature_names=tuple(
             [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
         ),

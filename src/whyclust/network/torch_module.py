@@ -48,6 +48,8 @@ def build_module(net: Neuralized) -> nn.Module:
             "which is no linear layer: fit it with algorithm='em' or 'leave_one_out'."
         )
     layers = [pair_detection(folded)]
+    if folded.noise is not None:
+        layers = [NoiseDetection(layers[0], folded.noise.root, len(folded.members))]
     if folded.starts is not None:
         layers.append(SupportPooling(folded))
     layers.append(Others(len(np.unique(folded.members))))
@@ -136,6 +138,22 @@ class QuadraticDetection(nn.Module):
         residuals = torch.einsum("ne,kre->nkr", x, self.maps) - self.shifts
         scores = self.constants - 0.5 * residuals.square().sum(dim=2)
         return (scores[:, :, None] - scores[:, None]).flatten(1)
+
+
+class NoiseDetection(nn.Module):
+    """Linear pairs; those with the last node, noise, have the point's squared length besides."""
+
+    def __init__(self, pairs: nn.Module, root: np.ndarray, nodes: int) -> None:
+        super().__init__()
+        self.pairs = pairs
+        self.register_buffer("root", torch.tensor(root))
+        is_noise = torch.arange(nodes) == nodes - 1
+        self.register_buffer("sign", (is_noise[:, None].double() - is_noise[None].double()).flatten())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rows × pairs."""
+        image = x * self.root if self.root.ndim == 1 else x @ self.root.T
+        return self.pairs(x) + image.square().sum(dim=1, keepdim=True) * self.sign
 
 
 class SupportPooling(nn.Module):

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from whyclust._atomic import write_whole
+from whyclust.report.certificate import certificate
 from whyclust.report.curve import curve_drawing
-from whyclust.report.labels import agreement_sentences, label_counts, with_labels
 
 if TYPE_CHECKING:
     from whyclust.explanation import Explanation
@@ -30,6 +29,7 @@ MOST_PARAGRAPHS = 6
 NEGLIGIBLE = 1e-6
 
 FACT_NAMES = {
+    "labels": "labels from",
     "n_clusters": "number of clusters",
     "question": "question answered",
     "head": "scores of the clusters from",
@@ -44,11 +44,11 @@ def render(
     notes: Iterable[str] = (),
     elbow: Any = None,
     facts: Mapping[str, object] | None = None,
-    given: ArrayLike | None = None,
 ) -> str:
     """Render an explanation as one HTML page that needs no other file.
 
-    Every name and value is escaped, so that a column called like a script stays a name.
+    Where labels were explained, the page tells first how well the surrogate reproduces them. Every
+    name and value is escaped, so that a column called like a script stays a name.
 
     Parameters
     ----------
@@ -62,8 +62,6 @@ def render(
         The inertia curve from which the number of clusters was chosen.
     facts : mapping, optional
         Further lines for the section 'How this was computed'.
-    given : array of shape (n_rows,), optional
-        The labels from which the network was built; the page tells how often it agrees with them.
 
     Returns
     -------
@@ -82,7 +80,7 @@ def render(
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    from whyclust.sentences import percent
+    from whyclust.sentences import cluster_paragraphs, percent
 
     environment = Environment(
         loader=PackageLoader("whyclust.report", "."),
@@ -98,14 +96,13 @@ def render(
     if elbow is not None:
         curve = curve_drawing(elbow if isinstance(elbow, Mapping) else elbow.to_json())
     summary = explanation.summary()
-    counts = {} if given is None else label_counts(explanation.assigned, given)
-    clusters = [_cluster(explanation, cluster, counts) for cluster in summary]
-    sentences = [line for line in explanation.describe().splitlines() if line.strip()]
+    clusters = [_cluster(explanation, cluster) for cluster in summary]
     return environment.get_template("page.html.jinja").render(
         title=title or "Why these clusters?",
-        agreement=[] if given is None else agreement_sentences(explanation.assigned, given),
-        sentences=with_labels(sentences, counts),
+        certificate=certificate(explanation),
+        sentences=cluster_paragraphs(explanation) if len(explanation) != 1 else [explanation.describe()],
         clusters=clusters,
+        n_clusters=sum(not cluster["is_noise"] for cluster in clusters),
         table_first=len(clusters) > MOST_PARAGRAPHS,
         parts=_parts(explanation),
         n_rows=len(explanation.clusters),
@@ -125,7 +122,6 @@ def to_html(
     notes: Iterable[str] = (),
     elbow: Any = None,
     facts: Mapping[str, object] | None = None,
-    given: ArrayLike | None = None,
 ) -> Path:
     """Write the page of `render` to a file, whole or not at all.
 
@@ -135,7 +131,7 @@ def to_html(
         What `whyclust.explain` returned.
     path : path-like
         The file to write; it is replaced if it exists.
-    title, notes, elbow, facts, given
+    title, notes, elbow, facts
         As for `render`.
 
     Returns
@@ -156,7 +152,7 @@ def to_html(
     'report.html'
     """
     path = Path(path)
-    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts, given=given)
+    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts)
     try:
         return write_whole(path, lambda stream: stream.write(page.encode()))
     except OSError as error:
@@ -218,7 +214,7 @@ def format_value(value: object, *, signed: bool = False) -> str:
     return "+" + text if signed and number > 0 else text
 
 
-def _cluster(explanation: Explanation, cluster: Any, counts: Mapping[str, str]) -> dict[str, Any]:
+def _cluster(explanation: Explanation, cluster: Any) -> dict[str, Any]:
     largest = float(np.abs(cluster.features["relevance"].to_numpy()).max()) or 1.0
     features = [
         {
@@ -237,12 +233,15 @@ def _cluster(explanation: Explanation, cluster: Any, counts: Mapping[str, str]) 
     ranked = sorted(range(len(features)), key=lambda position: -features[position]["width"])
     shown, rest = set(ranked[:TOP_FEATURES]), ranked[TOP_FEATURES:MORE_FEATURES]
     return {
-        "id": cluster.cluster,
+        "id": explanation.short_name(cluster.cluster),
+        "is_noise": cluster.is_noise,
+        # Given where the surrogate does not reproduce it well enough.
+        "doubt": None if explanation.fidelity is None else explanation.fidelity.doubt(cluster.cluster),
         "anchor": f"cluster-{_slug(cluster.cluster)}",
         "size": cluster.size,
         "share": cluster.share,
         "evidence": cluster.evidence,
-        "labels": counts.get(str(cluster.cluster)),
+        "n_flagged": int((explanation.disagrees & (explanation.labels == cluster.cluster)).sum()),
         "features": [feature for position, feature in enumerate(features) if position in shown],
         "others": [features[position] for position in sorted(rest)],
         "n_hidden": len(features) - len(shown) - len(rest),
@@ -266,7 +265,7 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
         {
             "name": some.index[row],
             "evidence": some.evidence[row],
-            "competitor": some.competitors[row],
+            "competitor": some.named(some.competitors[row]),
             "others": float(some.explained[row] - some.base_values[row] - relevances[row].sum())
             if columns.shape[1] < len(explanation.feature_names)
             else None,
@@ -310,7 +309,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
         **{
             FACT_NAMES.get(key, key): value
             for key, value in facts.items()
-            if value is not None and not isinstance(value, bool)
+            if value is not None and not isinstance(value, bool) and key != "noise"
         },
         "rows": len(explanation.clusters),
         "columns": len(explanation.feature_names),

@@ -1,0 +1,96 @@
+"""How well a surrogate of prototypes stands for labels of any origin, beside trees, forests and neighbours.
+
+Prints JSON and writes it to ``benchmarks/results/surrogate.json``, with a page of tables beside it:
+
+- agreement: labels of many origins (classes, linkage, spectral clustering, DBSCAN, HDBSCAN) on many tables,
+  predicted for rows not seen (5 folds, the same for all methods);
+- planted: which share of relevance falls on the columns that make the clusters, where these are known;
+- time: fitting and explaining 50,000 rows, beside a forest and TreeSHAP.
+
+Run it with ``python benchmarks/surrogate.py``, or one part of it with ``--part``. Tables that do not come
+with scikit-learn are read from the folder in the environment variable ``WHYCLUST_DATA`` (one ``.npz`` each,
+with ``X`` and, where there are classes, ``y``) and are left out where it has none. What is in the file of
+results is not measured again unless ``--fresh`` is given, so a run that was stopped goes on. ``--quick``
+takes small data, only to see that it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+
+import whyclust as wc
+from surrogate_parts.agreement import agreement
+from surrogate_parts.duration import duration
+from surrogate_parts.page import page
+from surrogate_parts.planted import SHAP_VERSION, planted
+from surrogate_parts.settings import SEED
+
+RESULTS = Path(__file__).parent / "results"
+PARTS = ("agreement", "planted", "time")
+
+
+def write(result: dict[str, Any], target: Path | None) -> str:
+    """Replace the files in one step each: a run that is stopped leaves a whole file behind."""
+    text = json.dumps(result, indent=2, allow_nan=False)
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for path, content in ((target, text + "\n"), (target.with_suffix(".md"), page(result))):
+            beside = path.with_name(path.name + ".part")
+            beside.write_text(content, encoding="utf-8")
+            beside.replace(path)
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=PARTS, help="measure only this")
+    parser.add_argument("--quick", action="store_true", help="small data, only to see that it runs")
+    parser.add_argument("--fresh", action="store_true", help="measure again what the file of results has")
+    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
+    options = parser.parse_args()
+    target = options.out or (None if options.quick else RESULTS / "surrogate.json")
+    result: dict[str, Any] = {
+        "machine": {
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "whyclust": wc.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+            "shap": SHAP_VERSION,
+            "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+            "n_jobs": 1,
+        },
+        "quick": options.quick,
+        "seed": SEED,
+    }
+    parts = [options.part] if options.part else list(PARTS)
+    before = json.loads(target.read_text()) if target is not None and target.exists() else {}
+    if before.get("quick", options.quick) or options.quick:
+        before = {}
+    for name in PARTS:
+        if name in before and not (options.fresh and name in parts):
+            result[name] = before[name]
+    warnings.simplefilter("ignore")  # of tiny clusters in folds, unconnected graphs and the like
+    if "agreement" in parts:
+        for so_far in agreement(options.quick, result.get("agreement", {})):
+            result["agreement"] = so_far
+            write(result, target)
+    for name, measure in (("planted", planted), ("time", duration)):
+        if name in parts and name not in result:
+            result[name] = measure(options.quick)
+            write(result, target)
+    print(write(result, target))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Agreement: labels of many origins, predicted for rows not seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from surrogate_parts.clusterings import CLUSTERINGS, degenerate
+from surrogate_parts.settings import METHODS, OTHERS, SEED, tell
+from surrogate_parts.tables import tables
+
+FOLDS = 5
+SMALL_CLUSTER = 5  # clusters of fewer rows are kept and listed
+CLOSE = 0.01  # one point of agreement
+
+
+def measured(X: np.ndarray, labels: np.ndarray, folds: int) -> dict[str, Any]:
+    """Agreement of all methods on rows not seen, and what the surrogate of all rows is like."""
+    splits = list(StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, labels))
+    agreement, seconds = {}, {}
+    for name, (_, make) in METHODS.items():
+        start = time.perf_counter()
+        right = [make().fit(X[seen], labels[seen]).predict(X[held]) == labels[held] for seen, held in splits]
+        seconds[name] = time.perf_counter() - start
+        agreement[name] = float(np.concatenate(right).mean())
+    start = time.perf_counter()
+    model = METHODS["surrogate"][1]().fit(X, labels)
+    seconds_of_fit = time.perf_counter() - start
+    return {
+        "held_out": agreement,
+        "behind_best": max(agreement[name] for name in OTHERS) - agreement["surrogate"],
+        "in_sample": float((model.predict(X) == labels).mean()),
+        "own_estimate_of_held_out": model.fidelity_.overall_held_out,
+        "supports": len(model.support_vectors_),
+        "gamma": float(model.gamma_),
+        "seconds_of_fit": seconds_of_fit,
+        "seconds_of_folds": seconds,
+    }
+
+
+def agreement(quick: bool, before: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Measure all pairs of a table and a clustering; yield what there is after each of them."""
+    found, absent = tables(quick)
+    wanted = ("dbscan",) if quick else tuple(CLUSTERINGS)
+    folds = 2 if quick else FOLDS
+    pairs = list(before.get("pairs", []))
+    skipped = list(before.get("skipped", []))
+    failed: list[dict[str, Any]] = []  # tried again each time
+    result = {"folds": folds, "pairs": pairs, "skipped": skipped, "failed": failed, "absent": absent}
+    done = {(entry["table"], entry["clustering"]) for entry in pairs + skipped}
+    for table, load in found.items():
+        missing = [name for name in wanted if (table, name) not in done]
+        X, y, k = load() if missing else (np.empty((0, 0)), None, 0)
+        for name in missing:
+            key: dict[str, Any] = {"table": table, "clustering": name}
+            labels = CLUSTERINGS[name](X, y, k)
+            reason = degenerate(labels)
+            if reason is not None:
+                skipped.append({**key, "reason": reason})
+                yield result
+                continue
+            ids, sizes = np.unique(labels, return_counts=True)
+            key |= {"rows": len(X), "columns": X.shape[1], "clusters": int((ids != -1).sum())}
+            key["noise"] = float((labels == -1).mean())
+            small = (sizes < SMALL_CLUSTER) & (ids != -1)
+            key["sizes_of_small_clusters"] = sizes[small].tolist()
+            try:
+                pairs.append({**key, **measured(X, labels, folds)})
+                tell(f"{table:22} {name:9} " + shares(pairs[-1]))
+            except Exception as error:  # one pair must not cost the others; the page lists it
+                failed.append({**key, "error": f"{type(error).__name__}: {error}"})
+                tell(f"{table:22} {name:9} failed: {error}")
+            yield result
+    if pairs:
+        result["summary"] = agreement_summary(pairs)
+    yield result
+
+
+def agreement_summary(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    def means(chosen: list[dict[str, Any]]) -> dict[str, float]:
+        return {name: float(np.mean([pair["held_out"][name] for pair in chosen])) for name in METHODS}
+
+    behind = np.array([pair["behind_best"] for pair in pairs])
+    origins = [name for name in CLUSTERINGS if any(pair["clustering"] == name for pair in pairs)]
+    return {
+        "pairs": len(pairs),
+        "tables": len({pair["table"] for pair in pairs}),
+        "mean": means(pairs),
+        "mean_by_clustering": {
+            name: means([pair for pair in pairs if pair["clustering"] == name]) for name in origins
+        },
+        "mean_behind_best": float(behind.mean()),
+        "within_one_point": int((behind <= CLOSE + 1e-12).sum()),
+        "ahead_of_or_equal_to_all": int((behind <= 0).sum()),
+        "not_within_one_point": [
+            [pairs[i]["table"], pairs[i]["clustering"], float(behind[i])]
+            for i in np.argsort(-behind, kind="stable")
+            if behind[i] > CLOSE + 1e-12
+        ],
+        "mean_own_estimate_minus_measured": float(
+            np.mean([pair["own_estimate_of_held_out"] - pair["held_out"]["surrogate"] for pair in pairs])
+        ),
+    }
+
+
+def shares(pair: dict[str, Any]) -> str:
+    values = " ".join(f"{name} {100 * pair['held_out'][name]:5.1f}" for name in METHODS)
+    behind = f"behind best {100 * pair['behind_best']:+5.1f}"
+    return f"{values}  {behind}  {pair['supports']} supports  {pair['seconds_of_fit']:.1f} s"

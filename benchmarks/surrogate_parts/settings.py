@@ -1,0 +1,28 @@
+"""What all parts share: the seed, the methods compared, and lines of progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from whyclust.cluster import PrototypeSurrogate
+
+SEED = 0
+
+METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "surrogate": ("surrogate", lambda: PrototypeSurrogate(random_state=SEED)),
+    "tree": ("tree of depth 5", lambda: DecisionTreeClassifier(max_depth=5, random_state=SEED)),
+    "forest": ("forest of 100", lambda: RandomForestClassifier(100, random_state=SEED, n_jobs=1)),
+    "nearest": ("nearest row", lambda: KNeighborsClassifier(1, n_jobs=1)),
+}
+OTHERS = tuple(name for name in METHODS if name != "surrogate")
+
+
+def tell(line: str) -> None:
+    """Show progress on standard error: standard output is the JSON."""
+    print(line, file=sys.stderr, flush=True)

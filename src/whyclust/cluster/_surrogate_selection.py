@@ -1,0 +1,283 @@
+"""How smooth may a surrogate be? Cross-validated agreement, and the one-standard-error rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from whyclust.cluster._distances import FloatArray, IntArray
+from whyclust.cluster._prototype_fit import (
+    Prototypes,
+    fine_tune,
+    shrink,
+    start_noise,
+    start_prototypes,
+)
+
+SUPPORT_COUNTS = (1, 2, 4, 8, 16, 32, 64)
+# γ in units of what the spread around the prototypes suggests. Much smaller ones would let
+# prototypes far from the rows do the work of those among them.
+SHARPNESS = (0.5, 1.0, 2.0, 4.0)
+# What it costs to move a prototype by the spread around it, in units of the log posterior.
+PRICES = (3.0, 0.3, 0.03)
+SHRINKAGE = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+# Multiplications of one pass over the rows beyond which more prototypes are not tried.
+_MOST_WORK = 1e9
+_TINY = 1e-30
+_FEW_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How many prototypes a cluster, how sharp, how dear to move, how far pulled to the centre."""
+
+    n_support: int
+    gamma: float
+    price: float = PRICES[0]
+    shrinkage: float = 0.0
+
+    @property
+    def smoothness(self) -> tuple[float, ...]:
+        """The smaller, the smoother: few prototypes, small γ, a small change, few columns."""
+        return (self.n_support, self.gamma, -self.price, -self.shrinkage)
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows and their clusters; the code `n_clusters` is noise."""
+
+    points: FloatArray
+    codes: IntArray
+    n_clusters: int
+    seed: int
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether some rows are in no cluster."""
+        return bool((self.codes == self.n_clusters).any())
+
+    def take(self, rows: IntArray) -> LabelledRows:
+        """Some of the rows."""
+        return replace(self, points=self.points[rows], codes=self.codes[rows])
+
+    @cached_property
+    def _starts(self) -> dict[int, tuple[Prototypes, FloatArray]]:
+        return {}
+
+    def start(self, n_support: int) -> tuple[Prototypes, FloatArray]:
+        """Where fine-tuning begins, and how many rows each prototype stands for."""
+        if n_support not in self._starts:
+            self._starts[n_support] = start_prototypes(
+                self.points, self.codes, self.n_clusters, n_support, self.seed
+            )
+        return self._starts[n_support]
+
+    @cached_property
+    def residuals(self) -> FloatArray:
+        """Differences to the mean of the row's cluster; noise has none."""
+        inside = self.codes < self.n_clusters
+        means = self.start(1)[0].vectors
+        return self.points[inside] - means[self.codes[inside]]
+
+    @cached_property
+    def center(self) -> FloatArray:
+        """Median of the clusters' means: where a column stands in most of them."""
+        return np.median(self.start(1)[0].vectors, axis=0)
+
+    def deviation(self, n_support: int) -> FloatArray:
+        """Spread of each column around the prototypes; nearly constant columns count as a typical one."""
+        prototypes, counts = self.start(n_support)
+        squares = np.sum((self.points[self.codes < self.n_clusters] - self.center) ** 2, axis=0)
+        squares -= counts @ (prototypes.vectors - self.center) ** 2
+        deviation = np.sqrt(np.maximum(squares, 0.0) / max(counts.sum() - len(counts), 1.0))
+        return deviation + np.median(deviation)
+
+    @cached_property
+    def dimensions(self) -> float:
+        """In how many dimensions the clusters are really spread (participation ratio)."""
+        some = self.residuals[:: max(1, len(self.residuals) // 1000)]
+        product = some @ some.T if len(some) < some.shape[1] else some.T @ some
+        squares = float(np.einsum("ij,ij->", product, product))
+        return float(np.trace(product)) ** 2 / squares if squares > 0 else 1.0
+
+    def spread(self, n_support: int) -> float:
+        """Mean squared distance from a row to the prototype of its cluster that stands for it."""
+        prototypes, counts = self.start(n_support)
+        inside = self.points[self.codes < self.n_clusters] - self.center
+        total = float(np.einsum("ij,ij->", inside, inside))
+        between = float(counts @ ((prototypes.vectors - self.center) ** 2).sum(axis=1))
+        # The more rows have a prototype of their own, the less is known of the rest.
+        freedom = max(1.0 - len(counts) / len(inside), 0.1)
+        return max((total - between) / freedom, 1e-3 * total, _TINY) / len(inside)
+
+    def gamma(self, n_support: int, sharpness: float) -> float:
+        """γ for some prototypes a cluster: the more there are, the less each one covers."""
+        return sharpness * self.dimensions / (2.0 * self.spread(n_support))
+
+    def fit(self, setting: Setting) -> Prototypes:
+        """Fine-tuned prototypes, in the units of the points."""
+        factor = float(np.sqrt(2.0 * setting.gamma))
+        start, counts = self.start(setting.n_support)
+        start = shrink(start, counts, self.center, self.deviation(setting.n_support), setting.shrinkage)
+        free = None
+        if setting.shrinkage > 0:
+            free = (start.vectors != self.center).astype(np.float32)
+        scaled = self.points * factor
+        begin = start_noise(scaled, self.codes, start.scaled(factor))
+        price = setting.price / (factor**2 * self.spread(setting.n_support))
+        return fine_tune(scaled, self.codes, begin, free, price).scaled(1.0 / factor)
+
+
+def deal_folds(codes: IntArray, n_folds: int, seed: int) -> IntArray:
+    """Give every row a fold so that each cluster is spread over the folds as evenly as it can be.
+
+    Examples
+    --------
+    >>> folds = deal_folds(np.array([0, 0, 0, 1, 1, 1]), 3, seed=0)
+    >>> sorted(folds[:3].tolist()), sorted(folds[3:].tolist())
+    ([0, 1, 2], [0, 1, 2])
+    """
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(len(codes), dtype=np.intp)
+    folds[order] = np.arange(len(codes)) % n_folds
+    return folds
+
+
+class Validation:
+    """Held-out agreement of settings, on the same folds for all."""
+
+    def __init__(self, rows: LabelledRows, n_folds: int, seed: int | None = None):
+        self.rows = rows
+        self.n_folds = n_folds
+        self.seed = rows.seed if seed is None else seed
+        # Of few rows one way to deal them out says more of the deal than of the setting.
+        self.n_deals = 2 if len(rows.codes) <= _FEW_ROWS else 1
+        self.tried: dict[Setting, FloatArray] = {}
+
+    @cached_property
+    def _deals(self) -> list[list[tuple[LabelledRows, IntArray]]]:
+        deals = []
+        for deal in range(self.n_deals):
+            folds = deal_folds(self.rows.codes, self.n_folds, self.seed + deal)
+            deals.append(
+                [
+                    (self.rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold))
+                    for fold in range(self.n_folds)
+                ]
+            )
+        return deals
+
+    def logits(self, setting: Setting, deal: int = 0) -> FloatArray:
+        """γ-scaled logits of every row from a surrogate that has not seen it; noise last."""
+        width = self.rows.n_clusters + self.rows.has_noise
+        factor = float(np.sqrt(2.0 * setting.gamma))
+        result = np.full((len(self.rows.codes), width), -np.inf)
+        for train, held_out in self._deals[deal]:
+            prototypes = train.fit(setting).scaled(factor)
+            logits = prototypes.logits(self.rows.points[held_out] * factor)
+            result[held_out, : logits.shape[1]] = logits
+        return result
+
+    def agreement(self, setting: Setting) -> FloatArray:
+        """1 for each held-out row that gets its label, 0 for the others; the mean over the deals."""
+        if setting not in self.tried:
+            found = [self.logits(setting, deal).argmax(axis=1) for deal in range(self.n_deals)]
+            self.tried[setting] = np.mean([assigned == self.rows.codes for assigned in found], axis=0)
+        return self.tried[setting]
+
+    def best_mean(self) -> float:
+        """The best mean agreement so far."""
+        return max((float(agreed.mean()) for agreed in self.tried.values()), default=0.0)
+
+    def smoothest(self) -> Setting:
+        """The smoothest setting that is not worse than the best by more than one standard error.
+
+        The standard error is that of the difference, row by row.
+        """
+        best = max(self.tried.values(), key=lambda agreed: float(agreed.mean()))
+        near = []
+        for setting, agreed in self.tried.items():
+            difference = best - agreed
+            error = float(difference.std(ddof=1)) / np.sqrt(len(difference))
+            # One row more than the best is one standard error, if nothing is lost in rounding.
+            if float(difference.mean()) <= error * (1 + 1e-9):
+                near.append(setting)
+        return min(near, key=lambda setting: setting.smoothness)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user has chosen; None is searched."""
+
+    n_support: int | None = None
+    gamma: float | None = None
+    shrinkage: float | None = None
+
+
+def screen(validation: Validation, given: Given) -> float:
+    """The best agreement with very few prototypes: enough to compare units of the columns."""
+    for count in SUPPORT_COUNTS[:2] if given.n_support is None else (given.n_support,):
+        for option in _Grid(validation.rows, given, count).settings():
+            validation.agreement(option)
+    return validation.best_mean()
+
+
+class _Grid:
+    """Settings with so many prototypes; around some place of the grid, if one is given."""
+
+    def __init__(
+        self, rows: LabelledRows, given: Given, n_support: int, around: tuple[int, int] | None = None
+    ):
+        self.rows, self.given, self.n_support = rows, given, n_support
+        places = [(i, j) for i in range(len(SHARPNESS)) for j in range(len(PRICES))]
+        if around is not None:
+            places = [(i, j) for i, j in places if abs(i - around[0]) + abs(j - around[1]) <= 1]
+        if given.gamma is not None or n_support == 1:
+            # With one prototype a cluster γ has no effect, but on the price.
+            places = [(1, j) for j in sorted({j for _, j in places})]
+        self.places = places
+
+    def setting(self, place: tuple[int, int]) -> Setting:
+        gamma = self.given.gamma
+        if gamma is None:
+            gamma = self.rows.gamma(self.n_support, SHARPNESS[place[0]])
+        return Setting(self.n_support, gamma, PRICES[place[1]], self.given.shrinkage or 0.0)
+
+    def settings(self) -> list[Setting]:
+        return [self.setting(place) for place in self.places]
+
+
+def search(validation: Validation, given: Given) -> Setting:
+    """Find the smoothest setting.
+
+    Prototypes are doubled until that has helped nowhere three times; γ and the price of moving are
+    followed around their best values; then columns are left out as far as agreement allows.
+    """
+    rows = validation.rows
+    sizes = np.bincount(rows.codes, minlength=rows.n_clusters)[: rows.n_clusters]
+    around, idle, last = None, 0, -1.0
+    for count in SUPPORT_COUNTS if given.n_support is None else (given.n_support,):
+        work = float(rows.points.size) * np.minimum(sizes, count).sum()
+        if count > 1 and (work > _MOST_WORK or count >= 2 * sizes.max()) and given.n_support is None:
+            break
+        grid = _Grid(rows, given, count, around)
+        means = [float(validation.agreement(option).mean()) for option in grid.settings()]
+        best = max(means)
+        idle = 0 if best > last else idle + 1
+        last = max(best, last)
+        if best == 1.0 or idle == 3:
+            break
+        if count > 1:
+            around = grid.places[int(np.argmax(means))]
+    chosen = validation.smoothest()
+    if given.shrinkage is None:
+        for level in SHRINKAGE:
+            option = replace(chosen, shrinkage=level)
+            if validation.agreement(option).mean() < 0.9 * validation.best_mean():
+                break
+        chosen = validation.smoothest()
+    return chosen

@@ -1,0 +1,448 @@
+"""The surrogate: its formulas, its choice of smoothness, its certificate."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN
+from sklearn.datasets import load_digits, load_wine, make_blobs, make_circles, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+
+import paper
+import whyclust as wc
+from whyclust.cluster import PrototypeSurrogate
+from whyclust.cluster._prototype_fit import (
+    _SHARPNESS_PENALTY,
+    _WEIGHT_PENALTY,
+    Prototypes,
+    _Likelihood,
+    fine_tune,
+    shrink,
+    start_noise,
+    start_prototypes,
+)
+from whyclust.cluster._surrogate_selection import LabelledRows, Setting, Validation, deal_folds
+from whyclust.fidelity import Fidelity
+
+
+def two_moons(n_rows=200):
+    return make_moons(n_rows, noise=0.06, random_state=0)
+
+
+def blobs_with_noise():
+    """Two tight blobs in a field of noise."""
+    generator = np.random.default_rng(0)
+    inside, labels = make_blobs(160, centers=[[-4, 0], [4, 0]], cluster_std=0.5, random_state=1)
+    outside = generator.uniform(-9, 9, (60, 2))
+    outside = outside[np.abs(outside - [-4, 0]).max(axis=1) > 2.5]
+    outside = outside[np.abs(outside - [4, 0]).max(axis=1) > 2.5]
+    return np.concatenate([inside, outside]), np.append(labels, np.full(len(outside), -1))
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+def literal_outlier_scores(model, x):
+    """o_k of the class's docstring, one prototype at a time."""
+    a = (x - model.center_) / model.scale_
+    scores = []
+    for cluster in range(model.support_clusters_[-1] + 1):
+        total = 0.0
+        for j in np.flatnonzero(model.support_clusters_ == cluster):
+            distance = paper.squared_distance(a, model.support_vectors_[j])
+            total += np.exp(-model.gamma_ * (distance + model.support_offsets_[j]))
+        scores.append(-np.log(total) / model.gamma_)
+    return scores if model.noise_threshold_ is None else [*scores, model.noise_threshold_]
+
+
+@pytest.mark.parametrize("with_noise", [False, True])
+def test_assignments_and_network_are_the_stated_formula(with_noise):
+    X, labels = blobs_with_noise() if with_noise else two_moons()
+    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    literal = np.array([literal_outlier_scores(model, x) for x in X])
+    assert np.abs(model._outlier_scores(X) - literal).max() < 1e-9
+    assert np.array_equal(model.predict(X), model.cluster_ids_[literal.argmin(axis=1)])
+    net = wc.neuralize(model)
+    assert np.array_equal(net.predict(X), model.predict(X))
+    assert list(net.clusters) == list(model.cluster_ids_)
+    in_order = model.predict_proba(X)[:, np.searchsorted(model.classes_, model.cluster_ids_)]
+    assert np.abs(net.predict_proba(X) - in_order).max() < 1e-9
+    assert np.abs(model.predict_proba(X).sum(axis=1) - 1).max() < 1e-12
+    found = net.relevance(X)
+    assert np.abs(found.values.sum(axis=1) + found.base_values - found.explained).max() < 1e-9
+    ordered = np.sort(literal, axis=1)
+    assert np.abs(found.evidence - (ordered[:, 1] - ordered[:, 0])).max() < 1e-9
+    assert net.beta == pytest.approx(1 / found.evidence.mean(), rel=1e-9)
+
+
+def literal_loss(points, codes, start, now, sharpness, price):
+    """−log posterior of the labels and the price of every change, in double precision."""
+    n_clusters = start.members[-1] + 1
+    total = 0.0
+    for z, code in zip(points, codes, strict=True):
+        densities = np.zeros(n_clusters + (now.noise is not None))
+        for v, k, w in zip(now.vectors, now.members, now.weights, strict=True):
+            densities[k] += np.exp(w - 0.5 * paper.squared_distance(z, v))
+        if now.noise is not None:
+            densities[n_clusters] = np.exp(now.noise)
+        powers = densities**sharpness
+        total -= np.log(powers[code] / powers.sum())
+    total += 0.5 * price * ((now.vectors - start.vectors) ** 2).sum()
+    total += 0.5 * _WEIGHT_PENALTY * ((now.weights - start.weights) ** 2).sum()
+    total += 0.5 * _SHARPNESS_PENALTY * np.log(sharpness) ** 2
+    return total / len(points)
+
+
+@pytest.mark.parametrize("with_noise", [False, True])
+def test_likelihood_and_gradient_against_the_literal_form(with_noise):
+    generator = np.random.default_rng(2)
+    points = generator.standard_normal((25, 3))
+    codes = generator.integers(0, 3, 25)  # two clusters, or two and noise
+    if not with_noise:
+        codes = codes % 2
+    start, _ = start_prototypes(points, codes, 2, 3, seed=0)
+    start = start_noise(points, codes, start)
+    assert (start.noise is not None) == with_noise
+    likelihood = _Likelihood(points, codes, start, None, price=0.7)
+    parameters = likelihood.pack() + 0.3 * generator.standard_normal(len(likelihood.pack()))
+
+    def literal(parameters):
+        count, width = start.vectors.shape
+        vectors = parameters[: count * width].reshape(count, width)
+        weights = parameters[count * width : count * (width + 1)]
+        sharpness = np.exp(7 * np.tanh(parameters[count * (width + 1)] / 7))
+        now = Prototypes(vectors, start.members, weights, parameters[-1] if with_noise else None)
+        return literal_loss(points, codes, start, now, sharpness, price=0.7)
+
+    value, gradient = likelihood(parameters)
+    assert value == pytest.approx(literal(parameters), rel=1e-6)
+    step = 1e-6
+    numeric = [
+        (literal(parameters + step * unit) - literal(parameters - step * unit)) / (2 * step)
+        for unit in np.eye(len(parameters))
+    ]
+    assert np.abs(gradient - numeric).max() < 2e-6 * max(1.0, np.abs(numeric).max())
+
+
+def test_fine_tuning_leaves_fixed_coordinates_alone_and_does_not_go_astray():
+    X, y = two_moons()
+    start, counts = start_prototypes(X, y, 2, 3, seed=0)
+    free = np.ones_like(start.vectors)
+    free[:, 1] = 0
+    tuned = fine_tune(X, y, start, free, price=0.3)
+    before = literal_loss(X, y, start, start, 1.0, 0.3)
+    assert min(literal_loss(X, y, start, tuned, t, 0.3) for t in (1, 3, 10, 30)) < before - 0.05
+    assert np.abs(tuned.vectors[:, 1] - start.vectors[:, 1]).max() < 1e-6
+    assert np.abs(tuned.vectors[:, 0] - start.vectors[:, 0]).max() < 2
+    assert counts.sum() == len(X)
+
+
+def test_coordinates_near_the_centre_are_put_onto_it():
+    start = Prototypes(np.array([[3.0, 0.4], [-1.0, -0.1]]), np.array([0, 1]), np.zeros(2))
+    found = shrink(start, np.array([4.0, 16.0]), np.zeros(2), np.array([1.0, 2.0]), level=1.0)
+    assert np.allclose(found.vectors, [[3.0, 0.0], [-1.0, 0.0]])
+
+
+# --- how smooth ----------------------------------------------------------------------------------
+
+
+def test_the_smoothest_within_one_standard_error_is_taken():
+    X, y = two_moons(100)
+    validation = Validation(LabelledRows(X, y, 2, 0), 5)
+    agreed = np.ones(100)
+    worse, slightly = agreed.copy(), agreed.copy()
+    worse[:9] = 0  # 9 % behind, standard error 2.9 %
+    slightly[:1] = 0  # one row behind, which is one standard error
+    validation.tried = {Setting(8, 1.0): agreed, Setting(1, 1.0): worse, Setting(2, 1.0): slightly}
+    assert validation.smoothest() == Setting(2, 1.0)
+
+
+def test_smooth_means_few_prototypes_then_a_small_gamma_then_a_small_change_then_few_columns():
+    order = [
+        Setting(1, 9.0, 0.03, 0.0),
+        Setting(2, 1.0, 3.0, 4.0),
+        Setting(2, 1.0, 3.0, 1.0),
+        Setting(2, 1.0, 0.3, 8.0),
+        Setting(2, 2.0, 3.0, 8.0),
+    ]
+    mixed = order[::-1]
+    mixed.sort(key=lambda setting: setting.smoothness)
+    assert mixed == order
+
+
+def test_columns_speak_for_the_cluster_and_hardly_anything_is_left_over():
+    """Prototypes stay among their rows, so mid-points lie between clusters."""
+    X, y = make_blobs(300, centers=4, n_features=5, cluster_std=2.0, random_state=3)
+    model = PrototypeSurrogate(random_state=0).fit(X, y)
+    ex = wc.explain(model, X)
+    assert (ex.values.sum(axis=1) > 0).mean() > 0.98
+    assert abs(ex.base_values.mean()) < 0.05 * ex.explained.mean()
+    for cluster in range(4):
+        own = model.support_vectors_[model.support_clusters_ == cluster] * model.scale_ + model.center_
+        spread = X[y == cluster].std(axis=0)
+        assert (np.abs(own - X[y == cluster].mean(axis=0)) < 3 * spread).all()
+
+
+def test_folds_hold_every_cluster_as_evenly_as_it_can_be():
+    codes = np.repeat([0, 1, 2], [50, 13, 2])
+    folds = deal_folds(codes, 5, seed=3)
+    counts = np.array([[(folds[codes == k] == fold).sum() for fold in range(5)] for k in range(3)])
+    assert (np.ptp(counts, axis=1) <= 1).all()
+    assert (np.ptp(counts.sum(axis=0)) == 0).all()
+
+
+def test_held_out_logits_come_from_models_that_have_not_seen_the_row():
+    X, y = two_moons(100)
+    rows = LabelledRows(X, y, 2, 0)
+    validation = Validation(rows, 5)
+    setting = Setting(4, 3.0)
+    before = validation.logits(setting)
+    # A row that is moved far away changes its own logits and those of rows in other folds only.
+    folds = deal_folds(y, 5, 0)
+    moved = X.copy()
+    moved[0] += 50
+    after = Validation(LabelledRows(moved, y, 2, 0), 5).logits(setting)
+    same_fold = (folds == folds[0]) & (np.arange(100) != 0)
+    assert np.array_equal(before[same_fold], after[same_fold])
+    assert not np.array_equal(before[folds != folds[0]], after[folds != folds[0]])
+
+
+def test_what_the_user_gives_is_not_searched():
+    X, y = two_moons()
+    model = PrototypeSurrogate(n_support=5, gamma=2.0, standardize=True, shrinkage=0, random_state=0)
+    model.fit(X, y)
+    assert (model.n_support_, model.gamma_, model.shrinkage_) == (5, 2.0, 0.0)
+    assert np.allclose(model.scale_, X.std(axis=0))
+    assert len(model.support_vectors_) == 10
+
+
+@pytest.mark.parametrize(
+    ("table", "at_least"),
+    [("moons", 0.99), ("circles", 0.99), ("blobs", 0.94), ("digits", 0.95), ("wine", 0.95), ("genes", 0.95)],
+)
+def test_sensible_without_tuning(table, at_least):
+    if table == "moons":
+        X, y = make_moons(400, noise=0.06, random_state=1)
+    elif table == "circles":
+        X, y = make_circles(400, noise=0.05, factor=0.5, random_state=1)
+    elif table == "blobs":
+        X, y = make_blobs(400, cluster_std=[0.3, 1.0, 2.5], random_state=1)
+    elif table == "digits":
+        X, y = (part[:700] for part in load_digits(return_X_y=True))
+    elif table == "wine":  # columns of very different scale
+        X, y = load_wine(return_X_y=True)
+    else:  # log counts of 2,000 genes in four kinds of cells, thirty marker genes each
+        generator = np.random.default_rng(0)
+        y = np.repeat(np.arange(4), 40)
+        rates = np.tile(generator.gamma(0.5, 2.0, 2000), (160, 1))
+        for kind in range(4):
+            rates[40 * kind : 40 * kind + 40, 30 * kind : 30 * kind + 30] *= 4
+        X = np.log1p(generator.poisson(rates))
+    train, test, of_train, of_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
+    model = PrototypeSurrogate(random_state=0).fit(train, of_train)
+    assert (model.predict(test) == of_test).mean() >= at_least
+    assert model.fidelity_.overall_held_out >= at_least - 0.01
+    assert model.fidelity_.overall_in_sample >= at_least
+
+
+def test_columns_of_noise_get_no_relevance():
+    generator = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    X = generator.standard_normal((180, 12))
+    for cluster in range(3):
+        X[y == cluster, cluster] += 4
+    model = PrototypeSurrogate(random_state=0).fit(X, y)
+    values = np.abs(wc.explain(model, X).values)
+    assert model.shrinkage_ > 0
+    assert values[:, 3:].sum() < 1e-9 * values[:, :3].sum()
+
+
+# --- the certificate -----------------------------------------------------------------------------
+
+
+def test_fidelity_counts_agreement():
+    X, labels = blobs_with_noise()
+    labels = labels.copy()
+    labels[:7] = 1 - labels[:7]  # some labels nobody can reproduce
+    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    fidelity = model.fidelity_
+    assert fidelity.clusters.tolist() == [0, 1, -1]
+    assert fidelity.noise == -1
+    for place, label in enumerate(fidelity.clusters):
+        own = labels == label
+        assert fidelity.sizes[place] == own.sum()
+        assert fidelity.in_sample[place] == (model.labels_[own] == label).mean()
+    assert fidelity.overall_in_sample == pytest.approx((model.labels_ == labels).mean())
+    assert 0.8 < fidelity.overall_held_out <= 1
+
+
+def test_a_cluster_that_takes_the_rows_of_others_is_not_certified():
+    """Of nearly equal labels one is preferred: it keeps its rows, and gets the others' as well."""
+    clusters = np.arange(2)
+    fidelity = Fidelity(
+        clusters, np.array([90, 30]), np.ones(2), np.array([0.95, 0.0]), np.array([0.75, 1.0])
+    )
+    assert fidelity.untrusted == [0, 1]
+    assert fidelity.doubt(0).endswith("of the rows not seen that get this label, only 75% have it.")
+    assert fidelity.doubt(1).endswith("of its rows not seen, the surrogate assigns only 0% to it.")
+    generator = np.random.default_rng(0)
+    X, labels = generator.standard_normal((120, 2)), np.repeat([0, 1], [100, 20])
+    assert PrototypeSurrogate(random_state=0).fit(X, labels).fidelity_.untrusted == [0, 1]
+
+
+def test_labels_without_structure_are_not_certified():
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((150, 4))
+    labels = generator.integers(0, 3, 150)
+    fidelity = PrototypeSurrogate(random_state=0).fit(X, labels).fidelity_
+    assert fidelity.overall_held_out < 0.6
+    assert fidelity.untrusted == [0, 1, 2]
+    assert "0 (" in fidelity.warning()
+    assert fidelity.sentences()[1].startswith("Warning: ")
+
+
+def test_a_good_surrogate_has_no_warning():
+    fidelity = PrototypeSurrogate(random_state=0).fit(*two_moons()).fidelity_
+    assert fidelity.warning() is None
+    assert len(fidelity.sentences()) == 1
+    assert fidelity.untrusted == []
+    assert fidelity.to_json()["held_out"] >= 0.99
+    assert "held out" in repr(fidelity)
+
+
+def test_many_weak_clusters_are_counted():
+    clusters = np.arange(9)
+    fidelity = Fidelity(clusters, np.full(9, 10), np.ones(9), np.linspace(0, 0.5, 9), np.ones(9), noise=0)
+    assert fidelity.warning().endswith("noise (0%), 1 (6%), 2 (12%), 3 (19%), 4 (25%) and 4 more.")
+
+
+def test_rows_beyond_max_samples_are_held_out():
+    X, y = make_blobs(600, centers=3, random_state=0)
+    y = np.append(y, 3)  # a cluster of one row keeps it in any sample
+    X = np.concatenate([X, [[30.0, 30.0]]])
+    model = PrototypeSurrogate(max_samples=100, random_state=0).fit(X, y)
+    assert model.support_clusters_[-1] == 3
+    assert model.predict([[30.0, 30.0]])[0] == 3
+    assert len(model.labels_) == len(X)
+    assert model.fidelity_.overall_held_out > 0.85
+
+
+def test_deterministic_under_a_seed_and_no_global_generator():
+    X, y = make_blobs(200, centers=4, cluster_std=3.0, random_state=0)
+    np.random.seed(7)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one = PrototypeSurrogate(random_state=3).fit(X, y)
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    other = PrototypeSurrogate(random_state=3).fit(X, y)
+    assert np.array_equal(one.support_vectors_, other.support_vectors_)
+    assert np.array_equal(one.fidelity_.held_out, other.fidelity_.held_out)
+
+
+# --- noise ---------------------------------------------------------------------------------------
+
+
+def test_noise_has_no_prototypes_and_a_threshold():
+    X, labels = blobs_with_noise()
+    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    assert model.cluster_ids_.tolist() == [0, 1, -1]
+    assert model.classes_.tolist() == [-1, 0, 1]
+    assert model.support_clusters_.max() == 1
+    assert model.predict([[-4.0, 0.0], [4.0, 0.0], [0.0, 40.0], [0.0, 0.0]]).tolist() == [0, 1, -1, -1]
+    far = wc.explain(model, np.array([[4.0, 40.0]]), cluster=1)
+    assert far.evidence[0] < 0
+    assert far.values[0].argmin() == 1  # the second column keeps it out of cluster 1
+    noise = wc.explain(model, np.array([[4.0, 40.0]]))
+    assert noise.clusters[0] == -1
+    assert noise.values[0].argmax() == 1
+
+
+def test_one_cluster_and_noise():
+    generator = np.random.default_rng(0)
+    X = np.concatenate([0.3 * generator.standard_normal((80, 2)), generator.uniform(-8, 8, (30, 2))])
+    labels = DBSCAN(eps=0.5).fit_predict(X)
+    assert set(labels) == {-1, 0}
+    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    assert (model.labels_ == labels).mean() > 0.95
+    assert np.isfinite(wc.explain(model, X).values).all()
+
+
+# --- unusual labels ------------------------------------------------------------------------------
+
+
+def test_strings_are_kept_as_names():
+    X, y = two_moons()
+    names = np.array(["upper", "lower"])[y]
+    model = PrototypeSurrogate(random_state=0).fit(X, names)
+    assert model.cluster_ids_.tolist() == ["lower", "upper"]
+    assert (model.predict(X) == names).all()
+    assert wc.explain(model, X).clusters.tolist() == names.tolist()
+    with_noise = names.astype(object)
+    with_noise[:5] = "-1"
+    assert PrototypeSurrogate(random_state=0).fit(X, with_noise.astype(str)).cluster_ids_[-1] == "-1"
+    other = PrototypeSurrogate(noise_label="upper", random_state=0).fit(X, names)
+    assert other.fidelity_.noise == "upper"
+
+
+def test_a_cluster_of_one_row():
+    X, y = two_moons()
+    X, y = np.concatenate([X, [[9.0, 9.0]]]), np.append(y, 7)
+    model = PrototypeSurrogate(random_state=0).fit(X, y)
+    assert model.predict([[9.0, 9.0]])[0] == 7
+    assert model.fidelity_.held_out[2] == 0  # whoever has not seen it cannot know it
+    assert 7 in model.fidelity_.untrusted
+    with pytest.warns(UserWarning, match=r"Do not rely .* 7 \(0%\)"):
+        assert np.isfinite(wc.explain(model, X).values).all()
+
+
+def test_identical_rows_with_different_labels():
+    X, y = two_moons()
+    X, y = np.concatenate([X, X[:20]]), np.append(y, 1 - y[:20])
+    with pytest.warns(UserWarning, match="40 rows equal a row with another label"):
+        model = PrototypeSurrogate(random_state=0).fit(X, y)
+    assert model.fidelity_.overall_in_sample < 0.95
+    with pytest.warns(UserWarning, match="Do not rely"):
+        assert np.isfinite(wc.explain(model, X).values).all()
+
+
+def test_only_identical_rows():
+    X, y = np.ones((10, 2)), np.repeat([0, 1], 5)
+    with pytest.warns(UserWarning, match="10 rows equal"), pytest.warns(ConvergenceWarning, match="margin"):
+        model = PrototypeSurrogate(random_state=0).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (np.full(200, -1), "All rows are noise"),
+        (np.zeros(200, int), "All rows are of one class, 0"),
+        (np.zeros(199, int), "inconsistent numbers of samples"),
+        (np.linspace(0, 1, 200), "Unknown label type"),
+    ],
+)
+def test_labels_that_cannot_be_explained(labels, said):
+    with pytest.raises(ValueError, match=said):
+        PrototypeSurrogate().fit(two_moons()[0], labels)
+
+
+def test_constant_columns_and_large_offsets():
+    X, y = two_moons()
+    plain = PrototypeSurrogate(random_state=0).fit(X, y)
+    wide = np.column_stack([X + 1e6, np.full(len(X), 3.0)])
+    shifted = PrototypeSurrogate(random_state=0).fit(wide, y)
+    assert (plain.labels_ == shifted.labels_).mean() > 0.99
+    values = wc.explain(shifted, wide).values
+    assert np.isfinite(values).all()
+    assert np.abs(values[:, 2]).max() == 0
+
+
+def test_saved_and_loaded(tmp_path):
+    X, labels = blobs_with_noise()
+    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    again = wc.load(wc.save(model, tmp_path / "surrogate.npz"))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.fidelity_.overall_held_out == model.fidelity_.overall_held_out
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(wc.explain(again, X).values, wc.explain(model, X).values)
