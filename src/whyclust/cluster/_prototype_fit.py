@@ -118,15 +118,17 @@ def start_prototypes(
 def shrink(
     start: Prototypes, counts: FloatArray, center: FloatArray, deviation: FloatArray, level: float
 ) -> Prototypes:
-    """Put coordinates that are within `level` standard errors of the overall centre onto it.
+    """Put columns in which a cluster is within `level` standard errors of the overall centre onto it.
 
     Such a column does not tell the cluster apart: it has no relevance for it, and fine-tuning
-    leaves it alone. Shrunken centroids do the same, but pull the other coordinates, too.
+    leaves it alone. Shrunken centroids do the same, but pull the other coordinates, too. A cluster
+    of several prototypes keeps a column if any of them needs it.
     """
     if level <= 0:
         return start
     error = level * deviation / np.sqrt(np.maximum(counts, 1.0))[:, None]
     stays = np.abs(start.vectors - center) > error
+    stays = np.logical_or.reduceat(stays, start.starts, axis=0)[start.members]
     return replace(start, vectors=np.where(stays, start.vectors, center))
 
 

@@ -160,7 +160,7 @@ class Validation:
 
     @cached_property
     def _deals(self) -> list[list[tuple[LabelledRows, IntArray]]]:
-        deals = []
+        deals: list[list[tuple[LabelledRows, IntArray]]] = []
         for deal in range(self.n_deals):
             folds = deal_folds(self.rows.codes, self.n_folds, self.seed + deal)
             deals.append(
