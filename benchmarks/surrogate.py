@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, help="measure only this")
     parser.add_argument("--quick", action="store_true", help="small data, only to see that it runs")
     parser.add_argument("--fresh", action="store_true", help="measure again what the file of results has")
+    parser.add_argument("--jobs", type=int, default=1, help="pairs of agreement measured at a time")
     parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
     options = parser.parse_args()
     target = options.out or (None if options.quick else RESULTS / "surrogate.json")
@@ -82,7 +83,7 @@ def main() -> None:
             result[name] = before[name]
     warnings.simplefilter("ignore")  # of tiny clusters in folds, unconnected graphs and the like
     if "agreement" in parts:
-        for so_far in agreement(options.quick, result.get("agreement", {})):
+        for so_far in agreement(options.quick, result.get("agreement", {}), options.jobs):
             result["agreement"] = so_far
             write(result, target)
     for name, measure in (("planted", planted), ("time", duration)):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
 from surrogate_parts.clusterings import CLUSTERINGS, degenerate
@@ -42,41 +44,49 @@ def measured(X: np.ndarray, labels: np.ndarray, folds: int) -> dict[str, Any]:
     }
 
 
-def agreement(quick: bool, before: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def one_pair(quick: bool, table: str, name: str, folds: int) -> tuple[str, dict[str, Any]]:
+    """Measure one pair; says whether it was measured, skipped or failed."""
+    warnings.simplefilter("ignore")  # workers have filters of their own
+    X, y, k = tables(quick)[0][table]()
+    key: dict[str, Any] = {"table": table, "clustering": name}
+    labels = CLUSTERINGS[name](X, y, k)
+    reason = degenerate(labels)
+    if reason is not None:
+        return "skipped", {**key, "reason": reason}
+    ids, sizes = np.unique(labels, return_counts=True)
+    key |= {"rows": len(X), "columns": X.shape[1], "clusters": int((ids != -1).sum())}
+    key["noise"] = float((labels == -1).mean())
+    small = (sizes < SMALL_CLUSTER) & (ids != -1)
+    key["sizes_of_small_clusters"] = sizes[small].tolist()
+    try:
+        return "pairs", {**key, **measured(X, labels, folds)}
+    except Exception as error:  # one pair must not cost the others; the page lists it
+        return "failed", {**key, "error": f"{type(error).__name__}: {error}"}
+
+
+def agreement(quick: bool, before: dict[str, Any], jobs: int) -> Iterator[dict[str, Any]]:
     """Measure all pairs of a table and a clustering; yield what there is after each of them."""
     found, absent = tables(quick)
     wanted = ("dbscan",) if quick else tuple(CLUSTERINGS)
     folds = 2 if quick else FOLDS
-    pairs = list(before.get("pairs", []))
-    skipped = list(before.get("skipped", []))
-    failed: list[dict[str, Any]] = []  # tried again each time
-    result = {"folds": folds, "pairs": pairs, "skipped": skipped, "failed": failed, "absent": absent}
-    done = {(entry["table"], entry["clustering"]) for entry in pairs + skipped}
-    for table, load in found.items():
-        missing = [name for name in wanted if (table, name) not in done]
-        X, y, k = load() if missing else (np.empty((0, 0)), None, 0)
-        for name in missing:
-            key: dict[str, Any] = {"table": table, "clustering": name}
-            labels = CLUSTERINGS[name](X, y, k)
-            reason = degenerate(labels)
-            if reason is not None:
-                skipped.append({**key, "reason": reason})
-                yield result
-                continue
-            ids, sizes = np.unique(labels, return_counts=True)
-            key |= {"rows": len(X), "columns": X.shape[1], "clusters": int((ids != -1).sum())}
-            key["noise"] = float((labels == -1).mean())
-            small = (sizes < SMALL_CLUSTER) & (ids != -1)
-            key["sizes_of_small_clusters"] = sizes[small].tolist()
-            try:
-                pairs.append({**key, **measured(X, labels, folds)})
-                tell(f"{table:22} {name:9} " + shares(pairs[-1]))
-            except Exception as error:  # one pair must not cost the others; the page lists it
-                failed.append({**key, "error": f"{type(error).__name__}: {error}"})
-                tell(f"{table:22} {name:9} failed: {error}")
-            yield result
-    if pairs:
-        result["summary"] = agreement_summary(pairs)
+    result: dict[str, Any] = {
+        "folds": folds,
+        "pairs": list(before.get("pairs", [])),
+        "skipped": list(before.get("skipped", [])),
+        "failed": [],  # tried again each time
+        "absent": absent,
+    }
+    places = {pair: place for place, pair in enumerate((table, name) for table in found for name in wanted)}
+    done = {(entry["table"], entry["clustering"]) for entry in result["pairs"] + result["skipped"]}
+    tasks = [delayed(one_pair)(quick, *pair, folds) for pair in places if pair not in done]
+    for kind, entry in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
+        result[kind].append(entry)
+        result[kind].sort(key=lambda one: places.get((one["table"], one["clustering"]), -1))
+        told = shares(entry) if kind == "pairs" else f"{kind}: {entry.get('reason', entry.get('error'))}"
+        tell(f"{entry['table']:22} {entry['clustering']:9} {told}")
+        yield result
+    if result["pairs"]:
+        result["summary"] = agreement_summary(result["pairs"])
     yield result
 
 
