@@ -14,7 +14,6 @@ import whyclust as wc
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.cluster._prototype_fit import (
     _SHARPNESS_PENALTY,
-    _WEIGHT_PENALTY,
     Prototypes,
     _Likelihood,
     fine_tune,
@@ -22,7 +21,13 @@ from whyclust.cluster._prototype_fit import (
     start_noise,
     start_prototypes,
 )
-from whyclust.cluster._surrogate_selection import LabelledRows, Setting, Validation, deal_folds
+from whyclust.cluster._surrogate_selection import (
+    LabelledRows,
+    Setting,
+    Validation,
+    _leave_columns_out,
+    deal_folds,
+)
 from whyclust.fidelity import Fidelity
 
 
@@ -89,7 +94,7 @@ def literal_loss(points, codes, start, now, sharpness, price):
         powers = densities**sharpness
         total -= np.log(powers[code] / powers.sum())
     total += 0.5 * price * ((now.vectors - start.vectors) ** 2).sum()
-    total += 0.5 * _WEIGHT_PENALTY * ((now.weights - start.weights) ** 2).sum()
+    total += 0.5 * 10 * price * ((now.weights - start.weights) ** 2).sum()
     total += 0.5 * _SHARPNESS_PENALTY * np.log(sharpness) ** 2
     return total / len(points)
 
@@ -104,7 +109,7 @@ def test_likelihood_and_gradient_against_the_literal_form(with_noise):
     start, _ = start_prototypes(points, codes, 2, 3, seed=0)
     start = start_noise(points, codes, start)
     assert (start.noise is not None) == with_noise
-    likelihood = _Likelihood(points, codes, start, None, price=0.7)
+    likelihood = _Likelihood(points, codes, start, None, price=0.7, unit=1.0)
     parameters = likelihood.pack() + 0.3 * generator.standard_normal(len(likelihood.pack()))
 
     def literal(parameters):
@@ -130,7 +135,7 @@ def test_fine_tuning_leaves_fixed_coordinates_alone_and_does_not_go_astray():
     start, counts = start_prototypes(X, y, 2, 3, seed=0)
     free = np.ones_like(start.vectors)
     free[:, 1] = 0
-    tuned = fine_tune(X, y, start, free, price=0.3)
+    tuned = fine_tune(X, y, start, free, price=0.3, unit=1.0)
     before = literal_loss(X, y, start, start, 1.0, 0.3)
     assert min(literal_loss(X, y, start, tuned, t, 0.3) for t in (1, 3, 10, 30)) < before - 0.05
     assert np.abs(tuned.vectors[:, 1] - start.vectors[:, 1]).max() < 1e-6
@@ -162,13 +167,26 @@ def test_the_smoothest_within_one_standard_error_is_taken():
     assert validation.smoothest() == Setting(2, 1.0)
 
 
-def test_smooth_means_few_prototypes_then_a_small_gamma_then_a_small_change_then_few_columns():
+def test_columns_are_left_out_up_to_one_step_before_it_hurts():
+    X, y = two_moons(100)
+    validation = Validation(LabelledRows(X, y, 2, 0), 5)
+    worse = np.ones(100)
+    worse[:20] = 0
+    for limit, expected in [(8.0, 6.0), (3.0, 2.0), (1.0, 0.0), (0.0, 0.0)]:
+        validation.tried = {
+            Setting(2, 1.0, 3.0, level): np.ones(100) if level <= limit else worse
+            for level in (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+        }
+        assert _leave_columns_out(validation, Setting(2, 1.0, 3.0)).shrinkage == expected
+
+
+def test_smooth_means_a_small_change_then_few_prototypes_then_a_small_gamma_then_few_columns():
     order = [
-        Setting(1, 9.0, 0.03, 0.0),
+        Setting(1, 9.0, 3.0, 0.0),
         Setting(2, 1.0, 3.0, 4.0),
         Setting(2, 1.0, 3.0, 1.0),
-        Setting(2, 1.0, 0.3, 8.0),
         Setting(2, 2.0, 3.0, 8.0),
+        Setting(1, 1.0, 0.3, 8.0),
     ]
     mixed = order[::-1]
     mixed.sort(key=lambda setting: setting.smoothness)

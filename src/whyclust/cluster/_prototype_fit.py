@@ -21,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from whyclust.cluster._distances import FloatArray, IntArray
 
 # The log weights of prototypes are known from counts. What they change belongs to no column, so
-# they move only where nothing else will do.
-_WEIGHT_PENALTY = 30.0
+# their price is high.
+_WEIGHT_PRICE = 10.0
 _SHARPNESS_PENALTY = 0.01
 _LARGEST_LOG = 7.0
 # Log weight of a prototype that stands for no row.
@@ -99,7 +99,7 @@ def start_prototypes(
         else:
             with warnings.catch_warnings():  # fewer distinct rows than centres are no trouble here
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model = KMeans(n_support, n_init=1, max_iter=20, random_state=seed).fit(rows)
+                model = KMeans(n_support, n_init=4, max_iter=20, random_state=seed).fit(rows)
             count = np.bincount(model.labels_, minlength=n_support).astype(float)
             found, count = model.cluster_centers_[count > 0], count[count > 0]
         if len(found) == 0:
@@ -141,12 +141,18 @@ class _Likelihood:
     """
 
     def __init__(
-        self, points: FloatArray, codes: IntArray, start: Prototypes, free: FloatArray | None, price: float
+        self,
+        points: FloatArray,
+        codes: IntArray,
+        start: Prototypes,
+        free: FloatArray | None,
+        price: float,
+        unit: float,
     ):
         self.points, self.codes = points.astype(np.float32), codes
         self.vectors, self.weights = start.vectors.astype(np.float32), start.weights.astype(np.float32)
         self.members, self.starts, self.noise = start.members, start.starts, start.noise
-        self.free, self.price = free, price
+        self.free, self.price, self.weight_price = free, price / unit, _WEIGHT_PRICE * price
         self.rows = np.arange(len(codes))
         self.lengths = 0.5 * np.einsum("ij,ij->i", self.points, self.points)
 
@@ -201,10 +207,10 @@ class _Likelihood:
         if self.free is not None:
             by_vectors *= self.free
         loss += 0.5 * self.price * float(np.einsum("ij,ij->", moved, moved))
-        loss += 0.5 * _WEIGHT_PENALTY * float(change @ change) + 0.5 * _SHARPNESS_PENALTY * log_t**2
+        loss += 0.5 * self.weight_price * float(change @ change) + 0.5 * _SHARPNESS_PENALTY * log_t**2
         gradient = [
             by_vectors.ravel(),
-            sums + _WEIGHT_PENALTY * change,
+            sums + self.weight_price * change,
             [(by_sharpness + _SHARPNESS_PENALTY * log_t) * (1.0 - (log_t / _LARGEST_LOG) ** 2)],
         ]
         if now.noise is not None:
@@ -218,6 +224,7 @@ def fine_tune(
     start: Prototypes,
     free: FloatArray | None,
     price: float,
+    unit: float,
     max_iter: int = 100,
 ) -> Prototypes:
     """Move prototypes and weights until the posterior of the given labels is largest.
@@ -231,15 +238,16 @@ def fine_tune(
         With a noise weight exactly if there is noise.
     free : ndarray of shape (P, d) or None
         1 where a coordinate may move, 0 where not; None: all may.
-    price : float
-        Of moving a prototype: ½ price ‖v − v_start‖² is added to the −log posterior of all rows.
+    price, unit : float
+        Of moving a prototype by √unit: ½ price ‖v − v_start‖²/unit is added to the −log posterior of
+        all rows, and ten times the price for a change of log weight by one.
     max_iter : int
 
     Returns
     -------
     Prototypes
     """
-    likelihood = _Likelihood(points, codes, start, free, price)
+    likelihood = _Likelihood(points, codes, start, free, price, unit)
     found = minimize(
         likelihood,
         likelihood.pack(),

@@ -24,7 +24,7 @@ SHARPNESS = (0.5, 1.0, 2.0, 4.0)
 PRICES = (3.0, 0.3, 0.03)
 SHRINKAGE = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 # Multiplications of one pass over the rows beyond which more prototypes are not tried.
-_MOST_WORK = 1e9
+_MOST_WORK = 2e8
 _TINY = 1e-30
 _FEW_ROWS = 500
 
@@ -40,8 +40,8 @@ class Setting:
 
     @property
     def smoothness(self) -> tuple[float, ...]:
-        """The smaller, the smoother: few prototypes, small γ, a small change, few columns."""
-        return (self.n_support, self.gamma, -self.price, -self.shrinkage)
+        """The smaller, the smoother: a small change, few prototypes, small γ, few columns."""
+        return (-self.price, self.n_support, self.gamma, -self.shrinkage)
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class LabelledRows:
             free = (start.vectors != self.center).astype(np.float32)
         scaled = self.points * factor
         begin = start_noise(scaled, self.codes, start.scaled(factor))
-        price = setting.price / (factor**2 * self.spread(setting.n_support))
-        return fine_tune(scaled, self.codes, begin, free, price).scaled(1.0 / factor)
+        unit = factor**2 * self.spread(setting.n_support)
+        return fine_tune(scaled, self.codes, begin, free, setting.price, unit).scaled(1.0 / factor)
 
 
 def deal_folds(codes: IntArray, n_folds: int, seed: int) -> IntArray:
@@ -193,19 +193,20 @@ class Validation:
         """The best mean agreement so far."""
         return max((float(agreed.mean()) for agreed in self.tried.values()), default=0.0)
 
-    def smoothest(self) -> Setting:
-        """The smoothest setting that is not worse than the best by more than one standard error.
+    def is_near_best(self, setting: Setting) -> bool:
+        """Whether it is not worse than the best by more than one standard error.
 
         The standard error is that of the difference, row by row.
         """
-        best = max(self.tried.values(), key=lambda agreed: float(agreed.mean()))
-        near = []
-        for setting, agreed in self.tried.items():
-            difference = best - agreed
-            error = float(difference.std(ddof=1)) / np.sqrt(len(difference))
-            # One row more than the best is one standard error, if nothing is lost in rounding.
-            if float(difference.mean()) <= error * (1 + 1e-9):
-                near.append(setting)
+        agreed = self.agreement(setting)
+        difference = max(self.tried.values(), key=lambda other: float(other.mean())) - agreed
+        error = float(difference.std(ddof=1)) / np.sqrt(len(difference))
+        # One row more than the best is one standard error, if nothing is lost in rounding.
+        return float(difference.mean()) <= error * (1 + 1e-9)
+
+    def smoothest(self) -> Setting:
+        """The smoothest setting that is near the best."""
+        near = [setting for setting in self.tried if self.is_near_best(setting)]
         return min(near, key=lambda setting: setting.smoothness)
 
 
@@ -274,10 +275,16 @@ def search(validation: Validation, given: Given) -> Setting:
         if count > 1:
             around = grid.places[int(np.argmax(means))]
     chosen = validation.smoothest()
-    if given.shrinkage is None:
-        for level in SHRINKAGE:
-            option = replace(chosen, shrinkage=level)
-            if validation.agreement(option).mean() < 0.9 * validation.best_mean():
-                break
-        chosen = validation.smoothest()
-    return chosen
+    return chosen if given.shrinkage is not None else _leave_columns_out(validation, chosen)
+
+
+def _leave_columns_out(validation: Validation, chosen: Setting) -> Setting:
+    """Raise the shrinkage while agreement stays, then take one step back.
+
+    Beyond some level clusters lose the columns that make them; next to it a few rows decide.
+    """
+    levels = [replace(chosen, shrinkage=level) for level in (0.0, *SHRINKAGE)]
+    last = 0
+    while last + 1 < len(levels) and validation.is_near_best(levels[last + 1]):
+        last += 1
+    return levels[max(last - 1, 0)]

@@ -44,8 +44,9 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
     (000, section V): it starts from the clusters' members, or from centres of k-means within
     each cluster, and moves prototypes, their weights and the clusters' offsets until its
     boundaries coincide with the labels. Among the settings that agree best with held-out
-    labels, within one standard error, it takes the smoothest: fewest prototypes, then the
-    smallest γ, then the fewest columns. ``fidelity_`` says how well it agrees::
+    labels, within one standard error, it takes the smoothest: the smallest change from the
+    start, then fewest prototypes, then the smallest γ, then the fewest columns. ``fidelity_``
+    says how well it agrees::
 
         o_k(x) = −1/γ log Σ_{j of k} exp(−γ (‖a − u_j‖² + offset_j)),  a = (x − center_)/scale_
 
@@ -183,12 +184,12 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # Small products are slower with several threads than with one.
         with threadpool_limits(limits=1, user_api="blas"):
-            self._fit(points, codes, n_clusters, seed)
+            unseen = self._fit(points, codes, n_clusters, seed)
         scores = self._outlier_scores(points)
         self.labels_ = self.cluster_ids_[scores.argmin(axis=1)]
         self.given_ = y
         self.beta_ = inverse_mean_margin(scores)
-        self.fidelity_ = self._fidelity(codes, scores.argmin(axis=1))
+        self.fidelity_ = self._fidelity(codes, scores.argmin(axis=1), *unseen)
         return self
 
     def _order_clusters(self, classes: Any) -> tuple[Any, bool]:
@@ -207,7 +208,8 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
             )
         return np.concatenate([classes[~is_noise], classes[is_noise]]), bool(is_noise.any())
 
-    def _fit(self, X: FloatArray, codes: IntArray, n_clusters: int, seed: int) -> None:
+    def _fit(self, X: FloatArray, codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Choose a setting, fit it, and return given and assigned clusters of rows not seen."""
         fitted = _sample(codes, self.max_samples, seed)
         chosen = _sample(codes[fitted], _SELECTION_ROWS, seed)
         self.center_ = X[fitted].mean(axis=0)
@@ -227,14 +229,16 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         setting = search(validation, given)
         self._keep(rows.fit(setting), setting)
         # Other folds than those that chose the setting, which did best there by chance, too.
-        logits = Validation(rows, self.cv, seed=seed + 10).logits(setting)
-        held_out = np.full(len(codes), -1, dtype=np.intp)
-        held_out[fitted] = logits.argmax(axis=1)
+        again = Validation(rows, self.cv, seed=seed + 10)
+        logits = np.concatenate([again.logits(setting, deal) for deal in range(again.n_deals)])
+        of_deals = np.tile(codes[fitted], again.n_deals)
+        self.stiffness_ = self.gamma_ * _temperature(logits, of_deals)
+        # Rows beyond the sample were seen by nobody: they count as often as the others.
         rest = np.setdiff1d(np.arange(len(codes)), fitted)
-        if len(rest):
-            held_out[rest] = self._outlier_scores(X[rest]).argmin(axis=1)
-        self._held_out = held_out
-        self.stiffness_ = self.gamma_ * _temperature(logits, codes[fitted])
+        unseen = self._outlier_scores(X[rest]).argmin(axis=1) if len(rest) else rest
+        assigned = np.concatenate([logits.argmax(axis=1), np.tile(unseen, again.n_deals)])
+        given_codes = np.concatenate([of_deals, np.tile(codes[rest], again.n_deals)])
+        return given_codes, assigned
 
     def _scales(self, points: FloatArray) -> list[FloatArray]:
         """The units to try: one for all columns, or one for each."""
@@ -276,23 +280,24 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
             scores[block] = (lengths[:, None] - prototypes.logits(points)) / self.gamma_
         return scores
 
-    def _fidelity(self, codes: IntArray, assigned: IntArray) -> Fidelity:
-        held_out = self.__dict__.pop("_held_out")
-        sizes = np.bincount(codes, minlength=len(self.cluster_ids_))
-        known = held_out >= 0
-        n_known = np.bincount(codes[known], minlength=len(sizes))
+    def _fidelity(
+        self, codes: IntArray, assigned: IntArray, unseen_codes: IntArray, unseen_assigned: IntArray
+    ) -> Fidelity:
+        """Count agreement: of all rows, and of rows not seen."""
+        count = len(self.cluster_ids_)
 
-        def shares(agreed: Any, counts: IntArray, rows: IntArray) -> FloatArray:
-            return np.bincount(rows, weights=agreed, minlength=len(sizes)) / np.maximum(counts, 1)
+        def shares(agreed: Any, groups: IntArray) -> tuple[FloatArray, IntArray]:
+            sizes = np.bincount(groups, minlength=count)
+            return np.bincount(groups, weights=agreed, minlength=count) / np.maximum(sizes, 1), sizes
 
-        agreed = held_out[known] == codes[known]
-        n_assigned = np.bincount(held_out[known], minlength=len(sizes))
-        precision = shares(agreed, n_assigned, held_out[known])
+        in_sample, sizes = shares(assigned == codes, codes)
+        agreed = unseen_assigned == unseen_codes
+        precision, n_assigned = shares(agreed, unseen_assigned)
         return Fidelity(
             clusters=self.cluster_ids_,
             sizes=sizes,
-            in_sample=shares(assigned == codes, sizes, codes),
-            held_out=shares(agreed, n_known, codes[known]),
+            in_sample=in_sample,
+            held_out=shares(agreed, unseen_codes)[0],
             precision=np.where(n_assigned > 0, precision, 1.0),
             noise=None if self.noise_threshold_ is None else self.cluster_ids_[-1].item(),
         )
