@@ -183,7 +183,7 @@ def test_an_index_in_another_order():
     """Both readings are plausible and one of them wrong, so neither is taken."""
     labels = pd.Series(CODES)
     turned = X.iloc[::-1]
-    with pytest.raises(ValueError, match=r"same index in different order: pass labels.loc\[X.index\]"):
+    with pytest.raises(ValueError, match=r"another order: pass labels.loc\[X.index\]"):
         wc.explain(labels, turned)
     by_index = wc.explain(labels.loc[turned.index], turned)
     np.testing.assert_array_equal(by_index.given, CODES[::-1])
@@ -575,3 +575,21 @@ def test_nothing_is_warned_of_where_all_is_well():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         wc.explain(NAMES, X)
+
+
+def test_rows_in_another_order_than_fitted_are_refused():
+    points = X.to_numpy() / [10.0, 1.0, 5.0]
+    model = DBSCAN(eps=1.0).fit(points)
+    with pytest.raises(ValueError, match="DBSCAN was fitted on, or another order of them"):
+        wc.explain(model, points[::-1])
+
+
+def test_columns_that_tell_nothing_apart_have_no_relevance_at_all():
+    generator = np.random.default_rng(0)
+    points = generator.standard_normal((120, 6))
+    labels = np.repeat([0, 1], 60)
+    points[labels == 1, 0] += 6
+    ex = wc.explain(labels, points + 3.7)
+    assert (np.abs(ex.values[:, 1:]) == 0).all()
+    assert "x1" not in ex.describe()
+    assert "x0" in ex.describe()

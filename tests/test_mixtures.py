@@ -166,3 +166,13 @@ def test_a_threshold_needs_probabilities():
     assert np.abs(one.values - other.values).max() < 1e-12
     net = wc.neuralize(soft)
     assert np.abs(wc.explain(net, X, threshold=0.7).values - other.values).max() < 1e-12
+
+
+def test_the_threshold_is_told():
+    ex = wc.explain(fitted(GaussianMixture, "full"), X, threshold=0.9)
+    assert ex.details["threshold"] == 0.9
+    assert ex.details["question"] == "whether the probability of the assigned cluster exceeds 0.9"
+    assert "its probability of cluster" in ex[0].describe()
+    assert "exceeds 0.9" in ex[0].describe()
+    with pytest.raises(ValueError, match="give one of them"):
+        wc.explain(fitted(GaussianMixture, "full"), X, threshold=0.9, cluster=0, against=1)

@@ -84,9 +84,10 @@ def agreement(quick: bool, before: dict[str, Any], jobs: int) -> Iterator[dict[s
         result[kind].sort(key=lambda one: places.get((one["table"], one["clustering"]), -1))
         told = shares(entry) if kind == "pairs" else f"{kind}: {entry.get('reason', entry.get('error'))}"
         tell(f"{entry['table']:22} {entry['clustering']:9} {told}")
+        if result["pairs"]:
+            result["summary"] = agreement_summary(result["pairs"])
+        result["left"] = len(places) - sum(len(result[part]) for part in ("pairs", "skipped", "failed"))
         yield result
-    if result["pairs"]:
-        result["summary"] = agreement_summary(result["pairs"])
     yield result
 
 

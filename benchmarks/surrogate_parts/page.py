@@ -113,6 +113,8 @@ def cases_table(pairs: list[dict[str, Any]]) -> list[str]:
 
 def left_out(part: dict[str, Any]) -> list[str]:
     lines = []
+    if part.get("left"):
+        lines += [f"{part['left']} more pairs are not measured yet: run it again to go on.", ""]
     for entry in part["failed"]:
         lines += [f"**Failed**: {entry['table']}/{entry['clustering']}: {entry['error']}", ""]
     reasons: dict[str, list[str]] = {}

@@ -87,6 +87,11 @@ def explain(
            [16.,  0.],
            [16.,  0.]])
     """
+    if threshold is not None and against is not None:
+        raise ValueError(
+            f"threshold={threshold!r} asks whether a probability is high enough, against={against!r} "
+            "compares two clusters: give one of them."
+        )
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
@@ -133,6 +138,10 @@ def explain_rows(
     question = _question(cluster, against)
     if given is not None and cluster is None and against is None:
         cluster, question = given, "the given label against all others"
+    threshold = getattr(net.pool, "threshold", None)
+    if threshold is not None and against is None:
+        asked = "the assigned cluster" if cluster is None else question.split(" against")[0]
+        question = f"whether the probability of {asked} exceeds {threshold:g}"
     found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
     has_noise = getattr(net.head, "noise", None) is not None
     if has_noise and against is None:
@@ -158,6 +167,7 @@ def explain_rows(
             "pool": net.pool.name,
             "n_clusters": int(net.head.n_clusters) - has_noise,
             "question": question,
+            "threshold": getattr(net.pool, "threshold", None),
             "against": against is not None,
             # A network loaded from a file has no fidelity, but knows what noise is.
             "noise": net.clusters[-1].item() if has_noise else None,

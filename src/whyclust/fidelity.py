@@ -103,7 +103,7 @@ class Fidelity:
             return None
         weak = weak[np.argsort(agreement[weak], kind="stable")]
         parts = [
-            f"{'noise' if self.clusters[i] == self.noise else self.clusters[i]} ({agreement[i]:.0%})"
+            f"{'noise' if self.clusters[i] == self.noise else self.clusters[i]} ({agreement[i]:.1%})"
             for i in weak[:_CLUSTERS_NAMED]
         ]
         more = len(weak) - len(parts)
@@ -120,8 +120,8 @@ class Fidelity:
         if min(kept, own) >= ENOUGH_AGREEMENT:
             return None
         if kept <= own:
-            return f"Do not rely on this: of its rows not seen, the surrogate assigns only {kept:.0%} to it."
-        return f"Do not rely on this: of the rows not seen that get this label, only {own:.0%} have it."
+            return f"Do not rely on this: of its rows not seen, the surrogate assigns only {kept:.1%} to it."
+        return f"Do not rely on this: of the rows not seen that get this label, only {own:.1%} have it."
 
     def __repr__(self) -> str:
         weak = self.untrusted

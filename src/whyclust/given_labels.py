@@ -134,8 +134,8 @@ def refuse_other_order(labels: Any, X: Any) -> None:
     ours, theirs = getattr(labels, "index", None), getattr(X, "index", None)
     if not isinstance(ours, pd.Index) or not isinstance(theirs, pd.Index) or len(ours) != len(theirs):
         return
-    if not ours.equals(theirs) and ours.is_unique and theirs.is_unique and ours.isin(theirs).all():
+    if not ours.equals(theirs) and ours.isin(theirs).any():
         raise ValueError(
-            "labels and X have the same index in different order: pass labels.loc[X.index] if they belong "
-            "together by index, or labels.to_numpy() if by position."
+            "labels and X have different indexes, or the same in another order: pass labels.loc[X.index] if "
+            "they belong together by index, or labels.to_numpy() if by position."
         )

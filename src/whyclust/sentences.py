@@ -9,6 +9,9 @@ import numpy as np
 from whyclust.explanation import Explanation
 from whyclust.summary import ClusterSummary
 
+# A column with less of the relevance is no reason worth naming.
+NAMED_FROM = 0.005
+
 
 def number(value: Any) -> str:
     """Four significant digits, no needless zeros.
@@ -70,7 +73,8 @@ def disagreement(explanation: Explanation) -> list[str]:
 
 def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) -> str:
     """What sets a cluster apart, and who is in it."""
-    strong = one.features[one.features["relevance"] > 0].head(top)
+    speaks = (one.features["relevance"] > 0) & (one.features["fraction"] >= NAMED_FROM)
+    strong = one.features[speaks].head(top)
     rows = f"{_count(one.size)} of {_count(len(explanation))} rows ({percent(one.share)})"
     name = explanation.named(one.cluster)
     name = name[0].upper() + name[1:]
@@ -129,6 +133,10 @@ def describe_row(explanation: Explanation, top: int) -> str:
         sentence = (
             f"Row {label}, which is {is_own}: {name} against {rival} ({strength}, so {nearer} is nearer)"
         )
+    elif explanation.details.get("threshold") is not None:
+        exceeds = "exceeds" if explanation.evidence[0] > 0 else "does not exceed"
+        threshold = number(float(explanation.details["threshold"]))
+        sentence = f"Row {label} is {is_own}: its probability of {name} {exceeds} {threshold} ({strength})"
     elif own != cluster:
         sentence = f"Row {label} is {is_own}, not {_in(name)} ({strength})"
     elif not disagrees:

@@ -92,6 +92,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
             )
         if "precomputed" not in (getattr(last, "metric", None), getattr(last, "affinity", None)):
             table = _as_fitted(model, table)
+            _refuse_other_rows(last, table, isinstance(model, Pipeline))
             if isinstance(model, Pipeline):
                 return FittedSurrogate(_replace_last(model, table.data, labels), table, labels, source)
         elif table.shape[0] == table.shape[1]:
@@ -101,6 +102,19 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
             )
     fitted, table = _fit_to_columns(labels, table)
     return FittedSurrogate(fitted, table, labels, source)
+
+
+def _refuse_other_rows(model: Any, table: Table, prepared: bool) -> None:
+    """DBSCAN keeps the rows at its cores: where they are others now, the labels belong to other rows."""
+    cores, places = getattr(model, "components_", None), getattr(model, "core_sample_indices_", None)
+    if prepared or cores is None or places is None or len(cores) != len(places):
+        return
+    now = np.asarray(table.data)[places]
+    if now.shape == cores.shape and now.dtype.kind in "biuf" and not np.allclose(now, cores):
+        raise ValueError(
+            f"X has other rows than this {type(model).__name__} was fitted on, or another order of them: "
+            "pass the same rows in the same order."
+        )
 
 
 def _as_fitted(model: Any, table: Table) -> Table:

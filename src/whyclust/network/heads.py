@@ -170,10 +170,17 @@ def fold_prototypes(
     near_zero = np.abs(center) <= 2.0 * preimages.std(axis=0)
     if not centred or near_zero.all():
         center = np.zeros(linear.n_inputs)
+    same = (prototypes == prototypes[0]).all(axis=0)
+    if centred and linear.columnwise and same.any():
+        # Where all prototypes agree a column tells nothing apart: at the origin it has no slope at all.
+        alike = (preimages == preimages[0]).all(axis=0)
+        center = np.where(alike, preimages[0], center)
     # The origin must be a number that the points' own type can hold.
     center = center.astype(dtype)
     origin = center.astype(np.float64)
     relative = prototypes - linear(origin[None])
+    if centred and linear.columnwise:
+        relative[:, same] = 0.0
     positions = preimages - origin
     duals = linear.pull(relative)
     constants = np.einsum("ij,ij->i", relative, relative) + offsets

@@ -55,8 +55,9 @@ def network_parts(model: Any) -> Parts:
     """Return (features, head, pool) of a fitted model; unknown types are refused."""
     raise TypeError(
         f"{type(model).__name__} cannot be neuralised yet, expected one of "
-        f"{', '.join(_known_models())} or a Pipeline that ends in one: fit one of these, or register "
-        "a function for your type with whyclust.neuralizer."
+        f"{', '.join(_known_models())} or a Pipeline that ends in one: fit one of these "
+        "(PrototypeSurrogate().fit(X, labels) stands for any labels), or register a function for your type "
+        "with whyclust.neuralizer."
     )
 
 

@@ -222,7 +222,7 @@ class Neuralized:
         return result
 
     def predict_proba(self, X: Any) -> NDArray:
-        """Return the probability of each cluster, for soft clusterings."""
+        """Return the probability of each cluster, in the order of ``clusters``, for soft clusterings."""
         stiffness = self.head.probability_stiffness
         if stiffness is None:
             raise TypeError(
