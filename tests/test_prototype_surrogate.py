@@ -417,6 +417,17 @@ def test_a_cluster_of_one_row():
         assert np.isfinite(wc.explain(model, X).values).all()
 
 
+@pytest.mark.parametrize("n_rows", [2, 3, 30])
+def test_one_row_in_a_cluster_and_all_others_noise(n_rows):
+    X = np.random.default_rng(0).standard_normal((n_rows, 2))
+    labels = np.full(n_rows, -1)
+    labels[0] = 0
+    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.fidelity_.held_out[0] == 0  # whoever has not seen the row cannot know it
+    assert 0 in model.fidelity_.untrusted
+
+
 def test_identical_rows_with_different_labels():
     X, y = two_moons()
     X, y = np.concatenate([X, X[:20]]), np.append(y, 1 - y[:20])

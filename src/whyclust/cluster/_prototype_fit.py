@@ -264,5 +264,7 @@ def start_noise(points: FloatArray, codes: IntArray, start: Prototypes) -> Proto
     if not (codes == n_clusters).any():
         return start
     inside = points[codes < n_clusters]
+    if len(inside) == 0:
+        return replace(start, noise=0.0)
     logits = start.logits(inside) - 0.5 * np.einsum("ij,ij->i", inside, inside)[:, None]
     return replace(start, noise=float(np.quantile(logits.max(axis=1), 0.02)))

@@ -109,8 +109,9 @@ class LabelledRows:
         total = float(np.einsum("ij,ij->", inside, inside))
         between = float(counts @ ((prototypes.vectors - self.center) ** 2).sum(axis=1))
         # The more rows have a prototype of their own, the less is known of the rest.
-        freedom = max(1.0 - len(counts) / len(inside), 0.1)
-        return max((total - between) / freedom, 1e-3 * total, _TINY) / len(inside)
+        n_inside = max(len(inside), 1)
+        freedom = max(1.0 - len(counts) / n_inside, 0.1)
+        return max((total - between) / freedom, 1e-3 * total, _TINY) / n_inside
 
     def gamma(self, n_support: int, sharpness: float) -> float:
         """γ for some prototypes a cluster: the more there are, the less each one covers."""
