@@ -306,8 +306,8 @@ def test_a_cluster_that_takes_the_rows_of_others_is_not_certified():
         clusters, np.array([90, 30]), np.ones(2), np.array([0.95, 0.0]), np.array([0.75, 1.0])
     )
     assert fidelity.untrusted == [0, 1]
-    assert fidelity.doubt(0).endswith("of the rows not seen that get this label, only 75% have it.")
-    assert fidelity.doubt(1).endswith("of its rows not seen, the surrogate assigns only 0% to it.")
+    assert fidelity.doubt(0).endswith("of the rows not seen that get this label, only 75.0% have it.")
+    assert fidelity.doubt(1).endswith("of its rows not seen, the surrogate assigns only 0.0% to it.")
     generator = np.random.default_rng(0)
     X, labels = generator.standard_normal((120, 2)), np.repeat([0, 1], [100, 20])
     assert PrototypeSurrogate(random_state=0).fit(X, labels).fidelity_.untrusted == [0, 1]
@@ -336,7 +336,7 @@ def test_a_good_surrogate_has_no_warning():
 def test_many_weak_clusters_are_counted():
     clusters = np.arange(9)
     fidelity = Fidelity(clusters, np.full(9, 10), np.ones(9), np.linspace(0, 0.5, 9), np.ones(9), noise=0)
-    assert fidelity.warning().endswith("noise (0%), 1 (6%), 2 (12%), 3 (19%), 4 (25%) and 4 more.")
+    assert fidelity.warning().endswith("noise (0.0%), 1 (6.2%), 2 (12.5%), 3 (18.8%), 4 (25.0%) and 4 more.")
 
 
 def test_rows_beyond_max_samples_are_held_out():
@@ -413,7 +413,7 @@ def test_a_cluster_of_one_row():
     assert model.predict([[9.0, 9.0]])[0] == 7
     assert model.fidelity_.held_out[2] == 0  # whoever has not seen it cannot know it
     assert 7 in model.fidelity_.untrusted
-    with pytest.warns(UserWarning, match=r"Do not rely .* 7 \(0%\)"):
+    with pytest.warns(UserWarning, match=r"Do not rely .* 7 \(0\.0%\)"):
         assert np.isfinite(wc.explain(model, X).values).all()
 
 

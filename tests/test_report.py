@@ -153,7 +153,7 @@ def test_the_certificate_comes_first(wine):
     table = page[page.index('<table class="flagged">') :]
     assert table[: table.index("</table>")].count('<th scope="row"') == 3
     cluster = page[page.index("<h2>Cluster 1") :]
-    assert "of its rows not seen, the surrogate assigns only 50% to it" in cluster[:400]
+    assert "of its rows not seen, the surrogate assigns only 50.0% to it" in cluster[:400]
     assert page.count("the surrogate assigns only") == 2  # in its sentence and at its heading
     assert "with the same assignments" not in page
     assert "Can this be relied on?" not in render(wine)

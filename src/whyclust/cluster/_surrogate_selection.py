@@ -25,7 +25,7 @@ PRICES = (3.0, 0.3, 0.03)
 SHRINKAGE = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 # Multiplications of one pass over the rows beyond which more prototypes are not tried.
 _MOST_WORK = 2e8
-_TINY = 1e-30
+_TINY = 1e-6
 _FEW_ROWS = 500
 
 

@@ -299,7 +299,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
             in_sample=in_sample,
             held_out=shares(agreed, unseen_codes)[0],
             precision=np.where(n_assigned > 0, precision, 1.0),
-            noise=None if self.noise_threshold_ is None else self.cluster_ids_[-1].item(),
+            noise=None if self.noise_threshold_ is None else self.cluster_ids_.tolist()[-1],
         )
 
     def _scores(self, X: ArrayLike) -> FloatArray:
