@@ -44,7 +44,8 @@ def explain(
         of labels, whole numbers or names, with -1 for noise: a
         :class:`whyclust.cluster.PrototypeSurrogate` is fitted to them, each row is explained for
         the label given, and ``ex.fidelity`` tells how well the surrogate reproduces the labels.
-        Rows of clusters are told from the other clusters; why they are not noise, ``against=-1`` asks.
+        Rows of clusters are told from the other clusters; ``cluster=c, against=-1`` asks what keeps
+        those of c from being noise.
     X : array, sparse matrix, pandas or polars frame
         The rows to explain, with the columns the model was fitted on. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text

@@ -25,6 +25,7 @@ from whyclust.cluster._distances import FloatArray, IntArray
 _WEIGHT_PRICE = 10.0
 _SHARPNESS_PENALTY = 0.01
 _LARGEST_LOG = 7.0
+_MAX_ITER = 100
 # Log weight of a prototype that stands for no row.
 _NEVER = -1e6
 
@@ -225,7 +226,6 @@ def fine_tune(
     free: FloatArray | None,
     price: float,
     unit: float,
-    max_iter: int = 100,
 ) -> Prototypes:
     """Move prototypes and weights until the posterior of the given labels is largest.
 
@@ -241,7 +241,6 @@ def fine_tune(
     price, unit : float
         Of moving a prototype by √unit: ½ price ‖v − v_start‖²/unit is added to the −log posterior of
         all rows, and ten times the price for a change of log weight by one.
-    max_iter : int
 
     Returns
     -------
@@ -253,7 +252,7 @@ def fine_tune(
         likelihood.pack(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": max_iter, "ftol": 1e-5},
+        options={"maxiter": _MAX_ITER, "ftol": 1e-5},
     )
     return likelihood.unpack(found.x)
 

@@ -86,6 +86,17 @@ class LabelledRows:
         """Median of the clusters' means: where a column stands in most of them."""
         return np.median(self.start(1)[0].vectors, axis=0)
 
+    def beginning(self, setting: Setting) -> Prototypes:
+        """Where fine-tuning begins, without the columns in which a cluster does not stand out."""
+        start, counts = self.start(setting.n_support)
+        return shrink(start, counts, self.center, self.deviation(setting.n_support), setting.shrinkage)
+
+    def stand_apart(self, setting: Setting) -> bool:
+        """Whether every cluster but one, which may lie in the middle, keeps a column."""
+        begin = self.beginning(setting)
+        kept = np.logical_or.reduceat((begin.vectors != self.center).any(axis=1), begin.starts)
+        return int(kept.sum()) >= self.n_clusters - 1
+
     def deviation(self, n_support: int) -> FloatArray:
         """Spread of each column around the prototypes; nearly constant columns count as a typical one."""
         prototypes, counts = self.start(n_support)
@@ -120,8 +131,7 @@ class LabelledRows:
     def fit(self, setting: Setting) -> Prototypes:
         """Fine-tuned prototypes, in the units of the points."""
         factor = float(np.sqrt(2.0 * setting.gamma))
-        start, counts = self.start(setting.n_support)
-        start = shrink(start, counts, self.center, self.deviation(setting.n_support), setting.shrinkage)
+        start = self.beginning(setting)
         free = None
         if setting.shrinkage > 0:
             free = (start.vectors != self.center).astype(np.float32)
@@ -153,7 +163,7 @@ class Validation:
 
     def __init__(self, rows: LabelledRows, n_folds: int, seed: int | None = None):
         self.rows = rows
-        self.n_folds = n_folds
+        self.n_folds = min(n_folds, len(rows.codes))
         self.seed = rows.seed if seed is None else seed
         # Of few rows one way to deal them out says more of the deal than of the setting.
         self.n_deals = 2 if len(rows.codes) <= _FEW_ROWS else 1
@@ -285,6 +295,7 @@ def _leave_columns_out(validation: Validation, chosen: Setting) -> Setting:
     Beyond some level clusters lose the columns that make them; next to it a few rows decide.
     """
     levels = [replace(chosen, shrinkage=level) for level in (0.0, *SHRINKAGE)]
+    levels = [level for level in levels if level is levels[0] or validation.rows.stand_apart(level)]
     last = 0
     while last + 1 < len(levels) and validation.is_near_best(levels[last + 1]):
         last += 1

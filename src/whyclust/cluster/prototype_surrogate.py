@@ -63,9 +63,8 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         Whether columns are divided by their standard deviations. "auto": chosen by
         cross-validation where they differ in scale.
     shrinkage : float or "auto", default="auto"
-        By how many standard errors the coordinates of the start are pulled to the overall
-        mean (shrunken centroids): columns that do not tell a cluster apart then have no part
-        in it. "auto": as far as cross-validation allows.
+        Columns in which a cluster is within so many standard errors of where most clusters
+        are have no part in it. "auto": as many as cross-validation allows.
     noise_label : int or str, default=-1
         Label of rows in no cluster. They get no prototypes; a threshold is fitted to them.
         Without such rows there is no noise. Where labels are text, its text is meant.
@@ -242,9 +241,12 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
 
     def _scales(self, points: FloatArray) -> list[FloatArray]:
         """The units to try: one for all columns, or one for each."""
-        deviation = points.std(axis=0)
-        common = float(np.sqrt(np.mean(deviation**2))) or 1.0
-        moving = deviation > 1e-12 * max(common, 1e-300)
+        # Columns may be of any size: squares of what is left after division stay within bounds.
+        largest = np.abs(points).max(axis=0)
+        deviation = (points / np.where(largest > 0, largest, 1.0)).std(axis=0) * largest
+        moving = deviation > 8 * np.finfo(np.float64).eps * largest
+        widest = float(deviation.max()) or 1.0
+        common = widest * (float(np.sqrt(np.mean((deviation / widest) ** 2))) or 1.0)
         single = np.full(points.shape[1], common)
         own = np.where(moving, deviation, 1.0)
         if self.standardize != "auto":

@@ -341,8 +341,8 @@ class Neuralized:
 
     def _named(self, positions: NDArray) -> NDArray:
         """Positions of clusters as the clusters' own ids, which usually are the same."""
-        if self.clusters.dtype == positions.dtype and (self.clusters == np.arange(len(self.clusters))).all():
-            return positions
+        if self.clusters.dtype.kind == "i" and (self.clusters == np.arange(len(self.clusters))).all():
+            return positions.astype(self.clusters.dtype, copy=False)
         return self.clusters[positions]
 
     def with_beta(self, background: Any) -> Neuralized:
