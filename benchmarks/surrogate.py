@@ -28,26 +28,14 @@ import numpy as np
 import sklearn
 
 import whyclust as wc
+from neon_parts.files import RESULTS, write
 from surrogate_parts.agreement import agreement
 from surrogate_parts.duration import duration
 from surrogate_parts.page import page
 from surrogate_parts.planted import SHAP_VERSION, planted
 from surrogate_parts.settings import SEED
 
-RESULTS = Path(__file__).parent / "results"
 PARTS = ("agreement", "planted", "time")
-
-
-def write(result: dict[str, Any], target: Path | None) -> str:
-    """Replace the files in one step each: a run that is stopped leaves a whole file behind."""
-    text = json.dumps(result, indent=2, allow_nan=False)
-    if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        for path, content in ((target, text + "\n"), (target.with_suffix(".md"), page(result))):
-            beside = path.with_name(path.name + ".part")
-            beside.write_text(content, encoding="utf-8")
-            beside.replace(path)
-    return text
 
 
 def main() -> None:
@@ -85,12 +73,12 @@ def main() -> None:
     if "agreement" in parts:
         for so_far in agreement(options.quick, result.get("agreement", {}), options.jobs):
             result["agreement"] = so_far
-            write(result, target)
+            write(result, target, page)
     for name, measure in (("planted", planted), ("time", duration)):
         if name in parts and name not in result:
             result[name] = measure(options.quick)
-            write(result, target)
-    print(write(result, target))
+            write(result, target, page)
+    print(write(result, target, page))
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ class LiteralExplanation:
 
 
 def relevance_of_competitors(h, beta, rule, assigned):
-    """R_k of the min pool: the rule asked for, or the one that ``rule=None`` stands for."""
-    if rule == "min_take_most" or (rule is None and assigned):
+    """R_k of the min pool: the rule asked for, ``expected`` where none is."""
+    if rule == "min_take_most":
         return paper.min_take_most(h, beta)
     return paper.expected(h, beta, assigned)
 

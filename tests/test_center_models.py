@@ -16,7 +16,7 @@ X, _ = make_blobs(120, centers=5, n_features=3, cluster_std=1.5, random_state=3)
 def literal_relevance(x, centers, c, beta):
     """Eqs. (2) and (4)."""
     neurons = paper.k_means_neurons(centers, c)
-    return paper.propagate(x, neurons, paper.min_take_most(paper.activations(x, neurons), beta))
+    return paper.propagate(x, neurons, paper.expected(paper.activations(x, neurons), beta, True))
 
 
 @pytest.mark.parametrize(

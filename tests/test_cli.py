@@ -421,3 +421,60 @@ def test_progress_is_shown_on_a_terminal(iris, folder, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert run("explain", "iris.csv", "-k", 3, "--out", "out", "--quiet") == 0
     assert capsys.readouterr().err == ""
+
+
+def test_an_audit_is_the_same_job_and_two_files_more(iris, folder, capsys):
+    arguments = ["iris.csv", "-k", 3, "--drop", "species", "--id-column", "flower"]
+    assert run("explain", *arguments, "--out", "plain") == 0
+    capsys.readouterr()
+    assert run("audit", *arguments, "--out", "out") == 0
+    captured = capsys.readouterr()
+    assert {path.name for path in (folder / "out").iterdir()} == FILES | {"audit.json", "audit.csv"}
+    for name in ("clusters.csv", "relevance.parquet"):
+        assert (folder / "out" / name).read_bytes() == (folder / "plain" / name).read_bytes()
+
+    found = json.loads((folder / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert found["trusted"] in {"yes", "with care", "no"}
+    told = captured.out.split("Can I trust this?\n")[1].split("\n\nReport")[0].splitlines()
+    assert told == found["verdict"]
+    methods = pd.read_csv(folder / "out" / "audit.csv")
+    assert methods["method"].tolist() == [line["method"] for line in found["methods"]]
+    np.testing.assert_allclose(methods["auc"], [line["auc"] for line in found["methods"]])
+    assert [line["rows"] for line in found["stability"]] == [
+        int(size)
+        for size in pd.read_csv(folder / "out" / "clusters.csv")["cluster"].value_counts().sort_index()
+    ]
+    assert found["settings"]["n_rows"] == 150
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Can I trust this?" in page
+    assert "Can I trust this?" not in (folder / "plain" / "report.html").read_text(encoding="utf-8")
+    summary = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["computed"]["audit"]["trusted"] == found["trusted"]
+
+    assert run("explain", *arguments, "--audit", "--out", "flag", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    for name in ("audit.json", "audit.csv"):
+        assert (folder / "flag" / name).read_bytes() == (folder / "out" / name).read_bytes()
+
+
+def test_an_audit_of_labels(iris, folder, capsys):
+    assert run("audit", "iris.csv", "--labels", "species", "--id-column", "flower", "--out", "out") == 0
+    captured = capsys.readouterr()
+    assert "labels were given, and labels cannot be fitted again" in captured.out
+    found = json.loads((folder / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert found["stability"] is None
+    summary = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert found["fidelity"]["held_out"] == summary["computed"]["fidelity"]["held_out"]
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index("Can I trust this?") < page.index("Does the surrogate reproduce the labels?")
+
+
+def test_an_audit_refuses_what_explain_refuses(iris, folder, capsys):
+    assert "--labels takes the clusters" in refused(
+        capsys, "audit", "iris.csv", "--labels", "species", "-k", 3
+    )
+    pd.DataFrame({"a": [1.0, 1.1, 5.0, 5.2, 9.0, 9.3]}).to_csv("one.csv", index=False)
+    assert "X has one column" in refused(capsys, "audit", "one.csv", "-k", 2, "--out", "out")
+    assert not (folder / "out").exists()
+    (folder / "out" / "audit.csv").mkdir(parents=True)
+    assert "audit.csv' is a folder" in refused(capsys, "audit", "iris.csv", "-k", 3, "--out", "out")

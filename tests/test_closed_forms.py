@@ -273,8 +273,8 @@ class GridKernel(LiteralKernel):
 
 
 def weights_of(h, beta, rule, assigned):
-    """α_k of the rule asked for, or of the one that ``rule=None`` stands for."""
-    if assigned and rule != "expected":
+    """α_k of the rule asked for, ``expected`` where none is."""
+    if rule == "min_take_most":
         return paper.min_take_most_weights(h, beta)
     return paper.expected_weights(h, beta, assigned)
 

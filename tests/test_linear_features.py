@@ -48,7 +48,7 @@ def test_linear_features_equal_the_loop_over_competitors(n_components, whiten):
             kmeans.cluster_centers_,
             pre_images,
             c,
-            paper.min_take_most_weights(h, net.beta),
+            paper.expected_weights(h, net.beta, True),
         )
         assert np.abs(result.values[position] - values).max() < EXACT
         assert abs(result.explained[position] - min(h)) < EXACT
@@ -92,7 +92,7 @@ def test_what_centres_have_outside_the_range_of_a_map_goes_to_the_base(n_outputs
         a = mapping.matrix @ x + shift
         c = LiteralPrototypes(centers).assigned(a)
         h = paper.activations(a, paper.k_means_neurons(centers, c))
-        weights = paper.min_take_most_weights(h, net.beta)
+        weights = paper.expected_weights(h, net.beta, True)
         values = paper.linear_feature_relevance(x, mapping.matrix, centers, pre_images, c, weights)
         assert np.abs(result.values[position] - values).max() < EXACT
         assert abs(result.explained[position] - min(h)) < EXACT
@@ -150,7 +150,7 @@ def test_a_linear_head_behind_a_map_is_explained_from_what_maps_to_zero(n_output
         c = int(np.argmax(weights @ a + biases))
         neurons = paper.linear_neurons(weights, biases, c)
         h = paper.activations(a, neurons)
-        alphas = paper.min_take_most_weights(h, net.beta)
+        alphas = paper.expected_weights(h, net.beta, True)
         folded = [paper.Neuron(mapping.matrix.T @ neuron.weight, 0.0, reference=zero) for neuron in neurons]
         values = paper.propagate_weights(x, folded, alphas)
         assert np.abs(result.values[position] - values).max() < EXACT
@@ -192,7 +192,7 @@ def test_a_norm_after_a_rotation_scales_the_row_before_it():
         scaled = x / np.linalg.norm(matrix @ x)
         c = int(model[-1].predict((matrix @ scaled)[None])[0])
         h = paper.activations(matrix @ scaled, paper.k_means_neurons(centers, c))
-        weights = paper.min_take_most_weights(h, net.beta)
+        weights = paper.expected_weights(h, net.beta, True)
         values = paper.linear_feature_relevance(scaled, matrix, centers, pre_images, c, weights)
         assert np.abs(result.values[position] - values).max() < EXACT
         assert abs(result.explained[position] - min(h)) < EXACT

@@ -65,7 +65,7 @@ def test_the_pool_weighs_the_pairs(covariance):
                 weights = paper.softmax([-value for value in h])
                 assert abs(found.evidence[row] - paper.soft_evidence([v + constant for v in h])) < 1e-9
             elif rule is None:
-                weights = paper.min_take_most_weights(h, network.beta)
+                weights = paper.expected_weights(h, network.beta, True)
             else:
                 weights = paper.expected_weights(h, network.beta, True)
             literal = sum(w * pairs[c, k].values[row] for w, k in zip(weights, others, strict=True))

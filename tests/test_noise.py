@@ -363,7 +363,7 @@ def test_sums_and_signs(built, map_name, head_name):
         result = net.relevance(table, cluster=cluster, against=against)
         assert largest(result.values.sum(axis=1) + result.base_values - result.explained) < EXACT
     own = net.relevance(table)
-    assert own.rule == "min_take_most"  # noise points are members of noise
+    assert own.rule == "expected"
     assert largest(own.explained - own.evidence) < EXACT
     assert (own.evidence >= 0).all()
     assert (own.competitors != own.clusters).all()

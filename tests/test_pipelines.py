@@ -94,7 +94,7 @@ def literal_relevance(x, matrix, origin, at_origin, centers, beta, around):
         paper.squared_distance(image, centers[k]) - paper.squared_distance(image, centers[c]) for k in others
     ]
     values = np.zeros(len(x))
-    for k, weight in zip(others, paper.min_take_most_weights(h, beta), strict=True):
+    for k, weight in zip(others, paper.expected_weights(h, beta, True), strict=True):
         values += weight * (x - (preimages[c] + preimages[k]) / 2.0) * 2.0 * (duals[c] - duals[k])
     return values, paper.hard_evidence(h)
 

@@ -312,7 +312,7 @@ def test_proposition_6_linear_head_relative(seed):
     net = linear_network(weights, biases, MinPool(), beta=0.8)
     logits = A @ weights.T + biases
     np.testing.assert_array_equal(net.predict(A), logits.argmax(axis=1))
-    result = net.relevance(A)
+    result = net.relevance(A, rule="min_take_most")
     for position, a in enumerate(A):
         c = int(result.clusters[position])
         probabilities = paper.softmax(logits[position])

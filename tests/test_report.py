@@ -94,7 +94,7 @@ def test_the_page_is_complete(wine):
     for heading in ("Typical rows", "Borderline rows", "How many clusters?", "Notes on the data"):
         assert heading in text
     assert "A note." in text
-    assert "min_take_most" in text
+    assert wine.rule in text
     assert wc.__version__ in text
     assert "17" in text
     for anchor in re.findall(r'href="#([^"]+)"', page):
@@ -278,3 +278,59 @@ def test_writing_a_file(wine, tmp_path):
 )
 def test_values_for_people(value, text):
     assert format_value(value) == text
+
+
+@pytest.fixture(scope="module")
+def audited():
+    X = load_wine(as_frame=True).data
+    model = KMeans(3, n_init=2, random_state=0).fit(X)
+    return wc.explain(model, X), wc.audit(model, X, n_repeats=2, n_refits=2, methods=["squared"])
+
+
+def test_the_audit_comes_first(audited, tmp_path):
+    explanation, audit = audited
+    page = explanation.to_html(tmp_path / "report.html", audit=audit).read_text(encoding="utf-8")
+    checker = check(page)
+    text = " ".join("".join(checker.text).split())
+    assert f"Can I trust this? {audit.trusted.capitalize()}" in text
+    reason = audit.verdict[0].partition(": ")[2]
+    assert reason[1:] in text
+    assert page.index("Can I trust this?") < page.index("Cluster 0 holds")
+    for sentence in audit.verdict[1:]:
+        assert sentence in text
+    for row in audit.methods.to_dict("records"):
+        assert f"{row['auc']:.1f} ± {row['se']:.1f}" in text
+    for row in audit.stability.to_dict("records"):
+        assert f"{row['bootstrap']:.2f} ± {row['bootstrap_se']:.2f}" in text
+    # A whisker for each method, and two bars for each cluster.
+    assert page.count("<circle") == len(audit.methods) == 3
+    assert page.count('class="fill"') == 2 * 3
+
+
+def test_whiskers_lie_in_the_order_of_the_areas(audited):
+    from whyclust.report.trust import trust
+
+    values = trust(*audited)
+    lines = values["methods"]
+    assert [line["x"] for line in lines] == sorted((line["x"] for line in lines), reverse=True)
+    for line in lines:
+        assert 0 < line["from"] <= line["x"] <= line["to"] < 160
+    assert values["low"] <= min(line["auc"] for line in lines)
+
+
+def test_an_audit_of_something_else_is_refused(audited):
+    explanation, audit = audited
+    other = explained(load_wine(as_frame=True).data, k=5)
+    with pytest.raises(ValueError, match="The audit knows nothing of cluster 3"):
+        render(other, audit=audit)
+    with pytest.raises(TypeError, match=r"audit is a str, expected what whyclust\.audit returned"):
+        render(explanation, audit="yes")
+
+
+def test_an_audit_with_evil_labels_stays_text():
+    X = load_wine(as_frame=True).data
+    labels = np.array(EVIL[:3])[KMeans(3, n_init=2, random_state=0).fit(X).labels_]
+    audit = wc.audit(labels, X, n_repeats=1, n_refits=0, methods=[])
+    page = render(wc.explain(labels, X), audit=audit)
+    check(page)
+    assert "Does the surrogate reproduce the labels?" in page

@@ -20,8 +20,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whyclust import cluster, report
+    from whyclust import baselines, cluster, datasets, metrics, report
     from whyclust._explain import explain
+    from whyclust.auditing import Audit, audit
     from whyclust.explanation import Explanation
     from whyclust.files import load, save
     from whyclust.network import Neuralized, neuralize, neuralizer
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Explanation",
     "Neuralized",
+    "audit",
+    "baselines",
     "cluster",
+    "datasets",
     "explain",
     "load",
+    "metrics",
     "neuralize",
     "neuralizer",
     "report",
@@ -42,14 +48,19 @@ __all__ = [
 
 # Everything is imported on first use, so that `import whyclust` costs nothing.
 _EXPORTS = {
+    "Audit": ("whyclust.auditing", "Audit"),
     "Explanation": ("whyclust.explanation", "Explanation"),
     "Neuralized": ("whyclust.network", "Neuralized"),
+    "audit": ("whyclust.auditing", "audit"),
     "explain": ("whyclust._explain", "explain"),
     "load": ("whyclust.files", "load"),
     "neuralize": ("whyclust.network", "neuralize"),
     "neuralizer": ("whyclust.network", "neuralizer"),
     "save": ("whyclust.files", "save"),
+    "baselines": ("whyclust.baselines", None),
     "cluster": ("whyclust.cluster", None),
+    "datasets": ("whyclust.datasets", None),
+    "metrics": ("whyclust.metrics", None),
     "report": ("whyclust.report", None),
 }
 

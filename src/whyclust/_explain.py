@@ -31,6 +31,8 @@ def explain(
     threshold: float | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
+    method: str = "neon",
+    **options: Any,
 ) -> Explanation:
     """Explain why each row of a table is in its cluster and not in another.
 
@@ -56,11 +58,12 @@ def explain(
         Explain `cluster` against this one competitor instead of all.
     background : table, optional
         Points over which the stiffness β = 1/E[f_c] is taken (Eq. 3). By default what the
-        model kept from its fit, or else X.
-    rule : {None, "min_take_most", "expected"}
-        How relevance passes the minimum over competitors. ``"min_take_most"`` is the paper's
-        rule, for points in the cluster; ``"expected"`` is defined everywhere. ``None`` takes
-        the first where it is defined and the second elsewhere.
+        model kept from its fit, or else X. Other methods take it for the data that rows come from
+        (reference, kernel density, rows to learn from); by default X.
+    rule : {"expected", "min_take_most"}, optional
+        How relevance passes the minimum over competitors. ``"expected"``, the default, shares it
+        by softmax(−β h) and is defined everywhere; ``"min_take_most"`` is the paper's rule, for
+        points in the cluster.
     threshold : float, optional
         Explain whether the probability of the cluster exceeds this (the absolute decision of
         soft clusterings), instead of which cluster is the most probable. For SoftKMeans and
@@ -71,6 +74,12 @@ def explain(
     feature_names : sequence of str, optional
         Names of the columns where X is an array or a sparse matrix, such as the words of a
         vectorizer: ``feature_names=vectorizer.get_feature_names_out()``.
+    method : str
+        ``"neon"``, or a baseline to compare it with: ``"random"``, ``"squared"``, ``"pda_zero"``,
+        ``"pda_kde"``, ``"sensitivity"``, ``"ig"``, ``"nca"``, ``"shap"``, ``"gradient_shap"``,
+        ``"forest"`` or ``"tree"``, see :mod:`whyclust.baselines`.
+    **options
+        Options of the method, such as ``steps=50`` for ``"ig"``.
 
     Returns
     -------
@@ -93,6 +102,7 @@ def explain(
             f"threshold={threshold!r} asks whether a probability is high enough, against={against!r} "
             "compares two clusters: give one of them."
         )
+    _check_method(method, options, rule)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
@@ -114,7 +124,23 @@ def explain(
         given=None if labelled is None else labelled.labels,
         fidelity=fidelity,
         source=None if labelled is None else labelled.source,
+        method=method,
+        options=options,
+        background=background,
     )
+
+
+def _check_method(method: str, options: Mapping[str, Any], rule: str | None) -> None:
+    """Refuse unknown names before anything is computed; baselines are imported on use."""
+    if method != "neon":
+        from whyclust.baselines.answers import check_method
+
+        check_method(method, options, rule)
+    elif options:
+        raise TypeError(
+            f"explain() has no option {next(iter(options))!r}, and method='neon' takes no options of its "
+            "own: see help(whyclust.explain)."
+        )
 
 
 def explain_rows(
@@ -129,6 +155,9 @@ def explain_rows(
     given: NDArray | None = None,
     fidelity: Fidelity | None = None,
     source: str | None = None,
+    method: str = "neon",
+    options: Mapping[str, Any] | None = None,
+    background: Any = None,
 ) -> Explanation:
     """Explain the rows of a table by a network; for `given` labels if there are any."""
     table = match_columns(read_table(X), net.feature_names if net.named else None, net.features.n_columns)
@@ -145,8 +174,15 @@ def explain_rows(
         question = f"whether the probability of {asked} exceeds {threshold:g}"
     found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
     has_noise = getattr(net.head, "noise", None) is not None
-    if has_noise and against is None:
-        found = _between_clusters(net, table, found, rule, grouping)
+    parts = _judges(net, found) if has_noise and against is None else [(net, np.arange(table.shape[0]))]
+    for judge, rows in parts:
+        if judge is not net:
+            found = _judged_again(judge, rows, table, found, rule, grouping)
+    if method != "neon":
+        from whyclust.baselines.answers import answer
+
+        known = table if background is None else background
+        found = answer(method, options or {}, parts, table, known, found, against, grouping)
     data = table.data if grouping is None else _grouped_data(table, grouping, len(grouped_names))
     return Explanation(
         values=found.values,
@@ -162,6 +198,7 @@ def explain_rows(
         beta=net.beta,
         rule=found.rule,
         details={
+            "method": method,
             "model": net.model,
             "labels": source,
             "head": net.head.name,
@@ -178,22 +215,33 @@ def explain_rows(
     )
 
 
-def _between_clusters(
-    net: Neuralized, table: Table, found: Relevance, rule: str | None, grouping: NDArray | None
-) -> Relevance:
-    """Explain rows of clusters against the other clusters, noise left aside.
+def _judges(net: Neuralized, found: Relevance) -> list[tuple[Neuralized, NDArray]]:
+    """Networks, and the rows that each explains: rows of clusters leave noise aside.
 
     Noise has no place of its own: against it only the distance from the cluster counts, for which no
     column can speak. So it is a competitor only of rows that are noise, or taken for it.
     """
     noise = net.clusters[-1]
-    rows = np.flatnonzero((found.clusters != noise) & (found.assigned != noise))
-    if len(rows) == 0 or len(net.clusters) < 3 or not isinstance(found.values, np.ndarray):
-        return found
+    in_cluster = (found.clusters != noise) & (found.assigned != noise)
+    if len(net.clusters) < 3 or not isinstance(found.values, np.ndarray):
+        return [(net, np.arange(len(in_cluster)))]
     head: Any = net.head
     clusters = replace(net, head=replace(head, noise=None), clusters=net.clusters[:-1])
+    parts = [(net, np.flatnonzero(~in_cluster)), (clusters, np.flatnonzero(in_cluster))]
+    return [(judge, rows) for judge, rows in parts if len(rows)]
+
+
+def _judged_again(
+    net: Neuralized,
+    rows: NDArray,
+    table: Table,
+    found: Relevance,
+    rule: str | None,
+    grouping: NDArray | None,
+) -> Relevance:
+    """What was found, with these rows explained by another network."""
     data = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
-    part = clusters.relevance(
+    part = net.relevance(
         Table(data, table.names, None), cluster=found.clusters[rows], rule=rule, groups=grouping
     )
     changed = {}

@@ -1,4 +1,4 @@
-"""The command line: `whyclust explain FILE` and `whyclust demo`."""
+"""The command line: `whyclust explain FILE`, `whyclust audit FILE` and `whyclust demo`."""
 
 from __future__ import annotations
 
@@ -65,38 +65,49 @@ def _root(
     """Explain the clusters of a table: why is this row in this cluster, and not in another."""
 
 
+# What `explain` and `audit` ask for alike.
+FileArgument = Annotated[Path, typer.Argument(help="A table: CSV, Parquet, Feather/Arrow, .npy or .npz.")]
+KOption = Annotated[
+    str | None, typer.Option("-k", help="Number of clusters, or 'auto' for the elbow of the inertia.")
+]
+OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
+MethodOption = Annotated[
+    Method | None, typer.Option(help="k-means (default), kernel k-means or soft k-means.")
+]
+ColumnsOption = Annotated[
+    list[str] | None, typer.Option(help="Use only these columns: a,b (may be given more than once).")
+]
+DropOption = Annotated[
+    list[str] | None, typer.Option(help="Leave these columns out: a,b (may be given more than once).")
+]
+IdColumnOption = Annotated[str | None, typer.Option(help="The column that names the rows; not a feature.")]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The column that holds the clusters, -1 for noise; not a feature. A surrogate is fitted to "
+        "the labels, and the report tells how well it reproduces them."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+AuditOption = Annotated[
+    bool, typer.Option("--audit", help="Also measure whether the explanations can be trusted.")
+]
+
+
 @app.command()
 def explain(
-    file: Annotated[Path, typer.Argument(help="A table: CSV, Parquet, Feather/Arrow, .npy or .npz.")],
-    k: Annotated[
-        str | None,
-        typer.Option("-k", help="Number of clusters, or 'auto' for the elbow of the inertia."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("result"),
-    method: Annotated[
-        Method | None,
-        typer.Option(help="k-means (default), kernel k-means or soft k-means."),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(help="Use only these columns: a,b (may be given more than once)."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Leave these columns out: a,b (may be given more than once)."),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="The column that names the rows; not a feature.")
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that holds the clusters, -1 for noise; not a feature. A surrogate is fitted to "
-            "the labels, and the report tells how well it reproduces them."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    file: FileArgument,
+    k: KOption = None,
+    out: OutOption = Path("result"),
+    method: MethodOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    id_column: IdColumnOption = None,
+    labels: LabelsOption = None,
+    seed: SeedOption = 0,
+    audit: AuditOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Cluster the rows of a table and explain every assignment by its columns."""
     if labels is not None and (k is not None or method is not None):
@@ -119,7 +130,25 @@ def explain(
         id_column=id_column,
         labels=labels,
         seed=seed,
+        audit=audit,
     )
+
+
+@app.command("audit")
+def audit_(
+    file: FileArgument,
+    k: KOption = None,
+    out: OutOption = Path("result"),
+    method: MethodOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    id_column: IdColumnOption = None,
+    labels: LabelsOption = None,
+    seed: SeedOption = 0,
+    quiet: QuietOption = False,
+) -> None:
+    """Explain a table, and measure whether the explanations can be trusted."""
+    explain(file, k, out, method, columns, drop, id_column, labels, seed, audit=True, quiet=quiet)
 
 
 @app.command()
@@ -140,16 +169,18 @@ def demo(
     )
 
 
-def _run(read: Callable[[], Any], *, out: Path, quiet: bool, title: str, **options: Any) -> None:
+def _run(
+    read: Callable[[], Any], *, out: Path, quiet: bool, title: str, audit: bool = False, **options: Any
+) -> None:
     from whyclust.job import explain_table
     from whyclust.result_files import check_folder, write_result
 
     # Better now than after the work.
-    check_folder(out)
+    check_folder(out, audit=audit)
     with _progress(quiet) as progress:
         progress("Reading the table")
         table = read()
-        result = explain_table(table, progress=progress, **options)
+        result = explain_table(table, audit=audit, progress=progress, **options)
         progress("Writing the report")
         report = write_result(result, out, title=title)
     if quiet:
@@ -158,6 +189,12 @@ def _run(read: Callable[[], Any], *, out: Path, quiet: bool, title: str, **optio
         typer.echo(f"Note: {_one_line(note)}", err=True)
     for sentence in [*result.headlines, *result.explanation.describe().splitlines()]:
         typer.echo(_one_line(sentence))
+    if result.audit is not None:
+        for note in result.audit.notes:
+            typer.echo(f"Note: {_one_line(note)}", err=True)
+        typer.echo("\nCan I trust this?")
+        for sentence in result.audit.verdict:
+            typer.echo(_one_line(sentence))
     typer.echo(f"\nReport: {report}")
 
 

@@ -18,6 +18,7 @@ from whyclust.network.values import FactoredValues, top_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+    from whyclust.auditing import Audit
     from whyclust.fidelity import Fidelity
     from whyclust.summary import Summary
 
@@ -226,11 +227,14 @@ class Explanation:
             feature_names=self.feature_names,
         )
 
-    def to_html(self, path: str | Path, *, title: str | None = None) -> Path:
-        """Write a report that opens in any browser, and return its path."""
+    def to_html(self, path: str | Path, *, title: str | None = None, audit: Audit | None = None) -> Path:
+        """Write a report that opens in any browser, and return its path.
+
+        With ``audit=wc.audit(model, X)`` it tells first whether the explanations can be trusted.
+        """
         from whyclust.report import to_html
 
-        return to_html(self, path, title=title)
+        return to_html(self, path, title=title, audit=audit)
 
     def save(self, path: str | Path) -> Path:
         """Write to a .parquet or .npz file, which :func:`whyclust.load` reads; no pickle."""

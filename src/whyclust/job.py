@@ -23,6 +23,7 @@ from whyclust.surrogates import surrogate_pipeline
 from whyclust.tables import Table, plan_table, preparation, unknown_column
 
 if TYPE_CHECKING:
+    from whyclust.auditing import Audit
     from whyclust.cluster.elbow import Elbow
     from whyclust.explanation import Explanation
     from whyclust.network.network import Neuralized
@@ -51,6 +52,8 @@ class Result:
         labels, which k was chosen.
     computed : dict
         How it was computed: options, versions, sizes.
+    audit : Audit or None
+        Whether the explanations can be trusted, where that was asked.
     """
 
     explanation: Explanation
@@ -60,6 +63,7 @@ class Result:
     notes: list[str]
     headlines: list[str]
     computed: dict[str, Any]
+    audit: Audit | None = None
 
 
 def explain_table(
@@ -72,6 +76,7 @@ def explain_table(
     id_column: str | None = None,
     labels: str | None = None,
     seed: int = 0,
+    audit: bool = False,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Result:
     """Prepare, cluster and explain a table.
@@ -93,6 +98,8 @@ def explain_table(
         labels, and every row is explained for the label given.
     seed : int
         Seed of everything random.
+    audit : bool
+        Whether to measure how faithful and how stable the explanations are.
     progress : callable
         Called with a short text at every step.
 
@@ -169,6 +176,7 @@ def explain_table(
         explanation = explain_rows(
             network, features, given=given, fidelity=fidelity, source=labels and f"column '{labels}'"
         )
+        audited = _audit(explanation, network, pipeline, features, seed, progress) if audit else None
     notes += list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     clusters = pd.DataFrame(
         {
@@ -198,9 +206,37 @@ def explain_table(
         "rule": explanation.rule,
         "notes": [*headlines, *notes],
         "elbow": elbow.to_json() if elbow else None,
+        "audit": audited and {"trusted": audited.trusted, "verdict": audited.verdict},
         "versions": versions(),
     }
-    return Result(explanation, network, clusters, elbow, notes, headlines, computed)
+    return Result(explanation, network, clusters, elbow, notes, headlines, computed, audited)
+
+
+def _audit(
+    explanation: Explanation,
+    network: Neuralized,
+    pipeline: Pipeline,
+    features: pd.DataFrame,
+    seed: int,
+    progress: Callable[[str], None],
+) -> Audit:
+    """Audit what has been explained, without clustering it or fitting a surrogate once more."""
+    from whyclust._validation import read_table
+    from whyclust.auditing.run import audit_subject
+    from whyclust.auditing.subject import Subject, labels_alone
+
+    given = explanation.given
+    subject = Subject(
+        net=network,
+        table=read_table(features),
+        model=pipeline if given is None else None,
+        fixed=None if given is None else labels_alone(None),
+        given=given,
+        as_given=given is not None,
+        fidelity=explanation.fidelity,
+        source=explanation.details["labels"],
+    )
+    return audit_subject(subject, random_state=seed, progress=progress)
 
 
 def _names(entries: Iterable[str], frame: pd.DataFrame) -> list[str]:

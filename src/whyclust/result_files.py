@@ -21,10 +21,11 @@ from whyclust.report import to_html
 # Of thousands of columns summary.json keeps the strongest; relevance.parquet has them all.
 FEATURES_SHOWN = 50
 FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", "report.html")
+AUDIT_FILES = ("audit.csv", "audit.json")
 
 
 def write_result(result: Result, folder: str | Path, *, title: str | None = None) -> Path:
-    """Write the report, the relevances, the clusters, the summary and the model.
+    """Write the report, the relevances, the clusters, the summary, the model, and the audit if there is one.
 
     Everything is written to a temporary folder and moved into place only when all is done.
 
@@ -43,7 +44,7 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
         The report.
     """
     folder = Path(folder)
-    check_folder(folder)
+    check_folder(folder, audit=result.audit is not None)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -69,30 +70,40 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
                 "number of clusters chosen by": result.computed["k_chosen_by"],
                 "seed": result.computed["seed"],
             },
+            audit=result.audit,
         )
         result.explanation.save(beside / "relevance.parquet")
         result.clusters.to_csv(beside / "clusters.csv", index=False, encoding="utf-8")
         save(result.network, beside / "model.npz")
         found = [_strongest(cluster) for cluster in result.explanation.summary().to_json()]
         summary = {"clusters": found, "computed": result.computed}
-        text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
-        (beside / "summary.json").write_text(text + "\n", encoding="utf-8")
+        _write_json(summary, beside / "summary.json")
+        if result.audit is not None:
+            _write_json(result.audit.to_json(), beside / "audit.json")
+            result.audit.methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
         _move(beside, folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return folder / "report.html"
 
 
-def check_folder(folder: Path) -> None:
+def _write_json(value: Any, path: Path) -> None:
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def check_folder(folder: Path, *, audit: bool = False) -> None:
     """Raise ValueError if results cannot be written there.
 
     Parameters
     ----------
     folder : pathlib.Path
+    audit : bool
+        Whether an audit will be among them.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"'{folder}' is a file, expected a folder for the results: name another.")
-    for name in FILES:
+    for name in (*FILES, *AUDIT_FILES) if audit else FILES:
         if (folder / name).is_dir():
             raise ValueError(f"'{folder / name}' is a folder, but a file goes there: name another --out.")
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())

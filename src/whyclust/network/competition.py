@@ -160,6 +160,20 @@ class Competition(EveryOther, OnNodes):
             self.noise.spread(points, signed[-1], pairs, nodes, out)
         return base
 
+    def gradient(self, points: Any, response: Any, clusters: NDArray, weights: NDArray) -> NDArray:
+        """Σ_k α_k ∇h_k: slopes of the nodes, and what is quadratic in the point."""
+        signed = self._signed(clusters, weights)
+        per_node = signed
+        if self.starts is not None:
+            per_node = (signed / response.total)[self.members] * response.similarity
+        result = per_node.T @ self.nodes.slopes
+        if self.background is not None:
+            constant = (signed * (response.total - response.nodes_only) / response.total).sum(axis=0)
+            result += 2.0 * constant[:, None] * (self.metric.T @ (self.metric @ points.T)).T
+        if self.noise is not None:
+            result += signed[-1][:, None] * self.noise.gradient(points)
+        return result.astype(self.nodes.dtype, copy=False)
+
     def _shared(self, response: KernelScores, clusters: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
         """Node weights and base values, for several nodes a cluster.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,31 @@ from numpy.typing import NDArray
 from whyclust._validation import is_frame, is_sparse
 
 Matrix = Any  # a dense or a CSR array
+
+
+class Trunk(Protocol):
+    """Layers that are not affine, as a network's features need them."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of activations."""
+        ...
+
+    def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
+        """The same layers behind a linear one, a·(x − origin) + offset."""
+        ...
+
+    def activations(self, rows: NDArray) -> NDArray:
+        """Outputs of the layers."""
+        ...
+
+    def relevance(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
+        """Relevance of the rows' columns, given that of the outputs."""
+        ...
+
+    def gradient(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
+        """Slopes along the rows' columns, given those along the outputs."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -130,6 +155,8 @@ class Features:
         Per-row normalisation after `inner`.
     outer : AffineMap or None
         From the normalised rows to the head.
+    trunk : Trunk or None
+        Layers of an encoder between `inner` and the head: activations, and relevance and slopes back.
     """
 
     inner: AffineMap
@@ -139,6 +166,7 @@ class Features:
     columns: NDArray | None = None
     norm: str | None = None
     outer: AffineMap | None = None
+    trunk: Trunk | None = None
 
     def __post_init__(self) -> None:
         if not self.n_columns:
@@ -149,6 +177,11 @@ class Features:
     def identity(cls, size: int) -> Features:
         """Points are compared as they are."""
         return cls(AffineMap.identity(size))
+
+    @classmethod
+    def behind_trunk(cls, size: int, trunk: Trunk) -> Features:
+        """Points are the activations of an encoder's layers."""
+        return cls(AffineMap.identity(size), trunk=trunk)
 
     @cached_property
     def shift(self) -> NDArray:
@@ -161,6 +194,8 @@ class Features:
     @cached_property
     def folded(self) -> AffineMap:
         """The affine map from s·(x − shift) to the head, s the row's scale (1 without a norm)."""
+        if self.trunk is not None:
+            return AffineMap.identity(self.trunk.n_outputs)
         if self.norm is None:
             return self.inner
         zeros = np.zeros(self.inner.n_inputs)
@@ -200,13 +235,16 @@ class Features:
     @property
     def keeps_zeros(self) -> bool:
         """Whether sparse rows can stay sparse: no encoder and nothing to subtract."""
-        return not self.encoder and not self.shift.any()
+        return not self.encoder and not self.shift.any() and self.trunk is None
 
     def points(self, encoded: Any, center: NDArray, out: NDArray | None) -> Any:
         """s·(x − shift) − center, the coordinates in which the folded head works.
 
         Dense points are written to `out` where they must change; sparse ones are not centred.
         """
+        if self.trunk is not None:
+            activations = self.trunk.activations(self.inner(encoded))
+            return np.subtract(activations, center, out=out, casting="same_kind")
         scale = self.scale(encoded)
         if is_sparse(encoded):
             return encoded if scale is None else sp.csr_array(sp.diags_array(scale) @ encoded)
@@ -215,3 +253,22 @@ class Features:
         if scale is None and encoded.dtype == center.dtype and not center.any():
             return encoded
         return np.subtract(encoded, center, out=out, casting="same_kind")
+
+    @property
+    def n_points(self) -> int:
+        """Coordinates of a point."""
+        return self.inner.n_inputs if self.trunk is None else self.trunk.n_outputs
+
+    def relevance(self, encoded: NDArray, at_points: NDArray) -> NDArray:
+        """Relevance of encoded columns, given that of the points' coordinates."""
+        if self.trunk is None:  # affine steps are in the head
+            return at_points
+        found = self.trunk.relevance(self.inner(encoded), at_points)
+        return self._unscaled(found)
+
+    def _unscaled(self, values: NDArray) -> NDArray:
+        """From the outputs of `inner`, which read one column each, to its inputs."""
+        if self.inner.is_identity:
+            return values
+        reads = sp.csr_array((self.inner.matrix != 0).astype(values.dtype))
+        return np.asarray(values @ reads)

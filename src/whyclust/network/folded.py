@@ -63,6 +63,10 @@ class Folded(Protocol):
         """Base values, where they do not depend on the points beyond the weights."""
         ...
 
+    def gradient(self, points: Any, response: Any, clusters: NDArray, weights: NDArray) -> NDArray:
+        """Σ_k α_k ∇h_k at each point, in the coordinates of the points."""
+        ...
+
     def spread(
         self,
         points: NDArray,

@@ -38,6 +38,7 @@ from whyclust.network.heads import Head, PrototypeHead, TreeHead
 from whyclust.network.network import Neuralized
 from whyclust.network.pipelines import (
     append_part,
+    append_trunk,
     feature_parts,
     read_less,
     refuse,
@@ -196,6 +197,8 @@ def _pipeline(model: Pipeline) -> Parts:
         before = trace_features(model.steps[:-1], first_step(model).n_features_in_)
         for part in feature_parts(features):
             before = append_part(before, part)
+        if features.trunk is not None:
+            before = append_trunk(before, features.trunk)
     except UnsupportedStep as error:
         raise refuse(error) from None
     return read_less(before), head, pool

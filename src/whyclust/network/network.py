@@ -68,6 +68,7 @@ class Block:
     """Some rows, their points, and what the head says of them."""
 
     rows: slice
+    encoded: Any
     points: Any
     folded: Folded
     response: Any
@@ -145,11 +146,10 @@ class Neuralized:
             self._folded[key] = folded
         return self._folded[key]
 
-    def _read(self, X: Any) -> Table:
-        table = read_table(X)
+    def read(self, X: Any, name: str = "X") -> Table:
+        """A table with the columns of the network, in its order."""
         names = self.feature_names if self.named else None
-        table = match_columns(table, names, self.features.n_columns)
-        return table
+        return match_columns(read_table(X, name), names, self.features.n_columns, name)
 
     def _dtype(self, table: Table) -> np.dtype:
         """float32 and float64 are kept; everything else is computed in float64."""
@@ -173,14 +173,14 @@ class Neuralized:
             )
         # Points, relevance and a product; a row norm needs its image in double precision besides.
         copies = 3 if self.features.norm is None else 9
-        numbers = copies * self.features.inner.n_inputs + folded.width
+        numbers = copies * self.features.n_points + folded.width
         # Sparse rows and encoders are paid per call, not per number. Many prototypes a cluster make
         # arrays that are walked through often, so those blocks are smaller.
         budget, at_least = (_BLOCK_BYTES, 64) if folded.separable else (_BLOCK_BYTES // 4, 32)
         if sparse or self.features.encoder:
             at_least = 2048
         size = min(n_rows, max(budget // (numbers * dtype.itemsize), at_least))
-        room = np.empty((0 if sparse else size, self.features.inner.n_inputs), dtype=dtype)
+        room = np.empty((0 if sparse else size, self.features.n_points), dtype=dtype)
         for start in range(0, n_rows, size):
             rows = slice(start, min(start + size, n_rows))
             encoded = numeric(self.features.encode(table.rows(rows)))
@@ -195,13 +195,13 @@ class Neuralized:
                 known = self.feature_names if table.names is None else table.names
                 names = [known[column] for column in self.features.sources]
                 refuse_not_finite(encoded, names, start)
-            yield Block(rows, points, folded, response)
+            yield Block(rows, encoded, points, folded, response)
 
     # --- answers -----------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray:
         """Return the cluster of each row."""
-        table = self._read(X)
+        table = self.read(X)
         positions = np.empty(table.shape[0], dtype=np.intp)
         for block in self._blocks(table):
             positions[block.rows] = block.folded.assign(block.response)
@@ -209,7 +209,7 @@ class Neuralized:
 
     def logits(self, X: Any) -> NDArray:
         """Return a score per row and cluster, whose differences are the evidence."""
-        table = self._read(X)
+        table = self.read(X)
         result = np.empty((table.shape[0], self.head.n_clusters), dtype=self._dtype(table))
         for block in self._blocks(table):
             logits = block.folded.logits(block.response)
@@ -239,7 +239,7 @@ class Neuralized:
         self, X: Any, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
     ) -> NDArray:
         """Return f_c of each row for its own cluster, or for a chosen one: positive means inside."""
-        table = self._read(X)
+        table = self.read(X)
         question = read_question(cluster, against, self.clusters, table.shape[0])
         result = np.empty(table.shape[0], dtype=self._dtype(table))
         for block in self._blocks(table):
@@ -248,6 +248,14 @@ class Neuralized:
             pool = question.restrict(block.rows, block.folded, clusters, h, self.pool)
             result[block.rows] = pool.evidence(h, h.min(axis=0))
         return result
+
+    def gradient(
+        self, X: Any, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
+    ) -> NDArray:
+        """Return ∇f_c of each row, one column for each encoded one (``net.features.encode(X)``)."""
+        from whyclust.network.gradient import gradient
+
+        return gradient(self, X, cluster, against)
 
     def relevance(
         self,
@@ -267,14 +275,14 @@ class Neuralized:
             Which cluster to explain; by default the one each row is in.
         against : cluster id or array of them, optional
             Explain against this one competitor instead of all.
-        rule : {None, "min_take_most", "expected"}
-            How relevance passes the minimum over competitors.
+        rule : {"expected", "min_take_most"}, optional
+            How relevance passes the minimum over competitors: "expected" by default.
         groups : ndarray of int of shape (n_columns,), optional
             Sum relevance over columns that have the same number (0, 1, …).
         """
         if rule is not None and rule not in RULES:
             raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
-        table = self._read(X)
+        table = self.read(X)
         n_rows = table.shape[0]
         question = read_question(cluster, against, self.clusters, n_rows)
         target = self.features.sources if groups is None else groups[self.features.sources]
@@ -289,7 +297,6 @@ class Neuralized:
         base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
         ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
         positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
-        used = set()
         scratch = np.empty((0, 0), dtype=dtype)
         for block in self._blocks(table):
             rows, points, folded, response = block.rows, block.points, block.folded, block.response
@@ -302,7 +309,6 @@ class Neuralized:
             smallest = h.min(axis=0)
             inside = np.ones(1, dtype=bool) if question.about_members else clusters == own
             weights, total = pool.weights(h, smallest, inside, self.beta, rule)
-            used.add(_rule_name(pool, rule, inside))
             if sparse:
                 positions[rows] = clusters
                 alphas[:, rows] = weights
@@ -310,10 +316,14 @@ class Neuralized:
             else:
                 if len(scratch) < len(points):
                     scratch = np.empty(points.shape, dtype=dtype)
-                out = values[rows] if collect is None else np.empty(points.shape, dtype=dtype)
+                direct = collect is None and self.features.trunk is None
+                out = values[rows] if direct else np.empty(points.shape, dtype=dtype)
                 base = folded.spread(points, response, clusters, weights, out, scratch[: len(points)])
-                if collect is not None:
-                    values[rows] = (collect @ out.T).T
+                if not direct:
+                    found = self.features.relevance(block.encoded, out)
+                    values[rows] = found if collect is None else (collect @ found.T).T
+                if self.features.trunk is not None:  # biases of its layers take relevance, too
+                    base = total - values[rows].sum(axis=1)
             offset = pool.offset(h)
             base_values[rows] = base + offset
             explained[rows] = total + offset
@@ -336,7 +346,7 @@ class Neuralized:
             self._named(ids),
             self._named(assigned),
             self._named(competitors),
-            rule=" and ".join(sorted(used, reverse=True)),
+            rule=rule or ("expected" if against is not None else self.pool.rule),
         )
 
     def _named(self, positions: NDArray) -> NDArray:
@@ -352,13 +362,7 @@ class Neuralized:
         """
         if not isinstance(self.pool, MinPool):
             return self
-        table = match_columns(
-            read_table(background, "background"),
-            self.feature_names if self.named else None,
-            self.features.n_columns,
-            "background",
-        )
-        return replace(self, beta=stiffness(self.evidence(table)))
+        return replace(self, beta=stiffness(self.evidence(self.read(background, "background"))))
 
     def to_torch(self) -> Any:
         """Return the network as a ``torch.nn.Module`` of linear and pooling layers.
@@ -375,16 +379,6 @@ class Neuralized:
         from whyclust.network.torch_module import build_module
 
         return build_module(self)
-
-
-def _rule_name(pool: Pool, rule: str | None, inside: NDArray) -> str:
-    if not isinstance(pool, MinPool):
-        return pool.name
-    if rule is not None:
-        return rule
-    if inside.all():
-        return "min_take_most"
-    return "min_take_most and expected" if inside.any() else "expected"
 
 
 def _collector(target: NDArray, width: int) -> sp.csr_array | None:

@@ -60,6 +60,12 @@ class Noise:
         image = self._image(points)
         return np.einsum("ij,ij->i", image, image)
 
+    def gradient(self, points: NDArray) -> NDArray:
+        """2τAᵀA x of each point."""
+        image = self._image(points)
+        image *= image.dtype.type(2)
+        return image * self.root if self.root.ndim == 1 else image @ self.root
+
     def spread(
         self, points: NDArray, signed: NDArray, pairs: NDArray | None, nodes: Nodes, out: NDArray
     ) -> None:

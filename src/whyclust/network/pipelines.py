@@ -72,6 +72,17 @@ def refuse(error: UnsupportedStep) -> TypeError:
     )
 
 
+def append_trunk(features: Features, trunk: Any) -> Features:
+    """Features followed by the layers of an encoder; steps that mix columns become its first layer."""
+    if features.norm is not None:
+        raise UnsupportedStep("Normalizer before an encoder")
+    inner = features.inner
+    if not inner.columnwise:
+        trunk = trunk.behind(inner.matrix, inner.origin, inner.offset)
+        inner = AffineMap.identity(inner.n_inputs)
+    return _changed(features, inner=inner, trunk=trunk)
+
+
 def append_part(features: Features, part: Part) -> Features:
     """Features followed by one more part."""
     if isinstance(part, AffineMap):
@@ -130,6 +141,7 @@ def _changed(features: Features, **changes: Any) -> Features:
         "columns": features.columns,
         "norm": features.norm,
         "outer": features.outer,
+        "trunk": features.trunk,
     }
     return Features(**{**values, **changes})
 

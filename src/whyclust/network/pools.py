@@ -25,6 +25,11 @@ class Pool(Protocol):
         """Kind of pool."""
         ...
 
+    @property
+    def rule(self) -> str:
+        """What the rule is called that it takes where none is asked for."""
+        ...
+
     def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """f_c of every point, given the smallest h of each."""
         ...
@@ -50,12 +55,18 @@ def _competitors(h: NDArray) -> NDArray:
     return (h < absent(h.dtype)).sum(axis=0)
 
 
-def _softmin(h: NDArray, smallest: NDArray, stiffness: float, total: NDArray | float = 1.0) -> NDArray:
-    """Softmax of −stiffness·h over the competitors, times `total`; absent ones get zero."""
+def _nearness(h: NDArray, smallest: NDArray, stiffness: float) -> NDArray:
+    """exp(−stiffness·(h − min h)): 1 for the nearest competitor, 0 for absent ones."""
     with np.errstate(over="ignore"):  # far competitors: exp(−inf) is the zero we want
         p = np.subtract(smallest, h)
         p *= h.dtype.type(min(stiffness, float(np.finfo(h.dtype).max)))
     np.exp(p, out=p)
+    return p
+
+
+def _softmin(h: NDArray, smallest: NDArray, stiffness: float, total: NDArray | float = 1.0) -> NDArray:
+    """Softmax of −stiffness·h over the competitors, times `total`; absent ones get zero."""
+    p = _nearness(h, smallest, stiffness)
     p *= total / p.sum(axis=0)
     return p
 
@@ -65,6 +76,7 @@ class MinPool:
     """f_c = min_k h_k: the nearest competitor decides (Prop. 1, layer 2)."""
 
     name: ClassVar[str] = "min"
+    rule: ClassVar[str] = "expected"
 
     def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """f_c of every point."""
@@ -79,26 +91,31 @@ class MinPool:
     ) -> tuple[NDArray, NDArray]:
         """Weights of the competitors.
 
-        ``min_take_most`` is Eq. (2), α_k = p_k f_c / h_k, and only for points that are
-        in the cluster, where 0 ≤ f_c ≤ h_k. ``expected`` is p_k, scaled to conserve f_c
-        for points that are in the cluster. ``None``: the first where it is defined, the
-        second elsewhere.
+        ``expected``, the default, is p_k, scaled to conserve f_c for points that are in the cluster.
+        ``min_take_most`` is Eq. (2), α_k = p_k f_c / h_k, and only for points that are in the
+        cluster, where 0 ≤ f_c ≤ h_k.
         """
         everywhere = bool(inside.all())
-        if rule != "expected" and everywhere and smallest.min() > 0:  # the usual case, in few passes
-            p = _softmin(h, smallest, beta, total=smallest)
-            p /= h
+        if rule == "min_take_most":
+            if not everywhere:
+                raise ValueError(
+                    "rule='min_take_most' was asked for a cluster that some points are not in, where it "
+                    "divides by evidence that may be zero: use rule='expected' or leave rule=None."
+                )
+            if smallest.min() > 0:
+                p = _softmin(h, smallest, beta, total=smallest)
+                p /= h
+                return p, smallest
+            p = _softmin(h, smallest, beta)
+            p *= _ratio(smallest, h)
+            return p, np.einsum("kn,kn->n", p, h)
+        p = _nearness(h, smallest, beta)
+        total = np.einsum("kn,kn->n", p, h)
+        if everywhere and smallest.min() > 0:  # the usual case, in few passes
+            p *= smallest / total
             return p, smallest
-        p = _softmin(h, smallest, beta)
-        if rule == "min_take_most" and not everywhere:
-            raise ValueError(
-                "rule='min_take_most' was asked for a cluster that some points are not in, where it "
-                "divides by evidence that may be zero: use rule='expected' or leave rule=None."
-            )
-        if rule == "expected":
-            factor = _ratio(smallest, np.einsum("kn,kn->n", p, h))
-        else:
-            factor = _ratio(smallest, h)
+        p /= p.sum(axis=0)
+        factor = _ratio(smallest, np.einsum("kn,kn->n", p, h))
         p *= factor if everywhere else np.where(inside, factor, h.dtype.type(1))
         return p, np.einsum("kn,kn->n", p, h)
 
@@ -118,6 +135,7 @@ class SoftMinPool:
 
     threshold: float = 0.5
     name: ClassVar[str] = "soft_min"
+    rule: ClassVar[str] = "soft_min"
 
     def offset(self, h: NDArray) -> NDArray:
         """log((1−θ)/θ) − log(N−1), N−1 the number of competitors."""

@@ -153,6 +153,15 @@ class Quadratics(EveryOther):
             result[rows] = self._pair(int(cluster))[2] @ weights[:, rows]
         return result
 
+    def gradient(self, points: Any, response: Any, clusters: NDArray, weights: NDArray) -> NDArray:
+        """Σ_k α_k ∇h_k."""
+        total = weights.sum(axis=0)
+        result = np.zeros_like(points)
+        for k in range(len(self.constants)):
+            signed = np.where(clusters == k, total, -weights[k])
+            result += signed[:, None] * self._gradient(points, k)
+        return result
+
     def spread(
         self,
         points: NDArray,

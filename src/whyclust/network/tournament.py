@@ -103,6 +103,10 @@ class Tournament(OnNodes):
         """Σ_k α_k h_k(m_k)."""
         return (weights[self.sibling] - weights).T @ self.nodes.bases
 
+    def gradient(self, points: Any, response: Any, clusters: NDArray, weights: NDArray) -> NDArray:
+        """Σ_k α_k ∇h_k over the splits."""
+        return (weights[self.sibling] - weights).T @ self.nodes.slopes
+
     def spread(
         self,
         points: NDArray,

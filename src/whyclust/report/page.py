@@ -13,8 +13,10 @@ import numpy as np
 from whyclust._atomic import write_whole
 from whyclust.report.certificate import certificate
 from whyclust.report.curve import curve_drawing
+from whyclust.report.trust import ticks, trust
 
 if TYPE_CHECKING:
+    from whyclust.auditing import Audit
     from whyclust.explanation import Explanation
 
 # A reader takes in about this many bars at a glance; the rest can be unfolded.
@@ -44,6 +46,7 @@ def render(
     notes: Iterable[str] = (),
     elbow: Any = None,
     facts: Mapping[str, object] | None = None,
+    audit: Audit | None = None,
 ) -> str:
     """Render an explanation as one HTML page that needs no other file.
 
@@ -62,6 +65,8 @@ def render(
         The inertia curve from which the number of clusters was chosen.
     facts : mapping, optional
         Further lines for the section 'How this was computed'.
+    audit : Audit, optional
+        What `whyclust.audit` returned for the same clustering: the page begins with its verdict.
 
     Returns
     -------
@@ -99,6 +104,8 @@ def render(
     clusters = [_cluster(explanation, cluster) for cluster in summary]
     return environment.get_template("page.html.jinja").render(
         title=title or "Why these clusters?",
+        trust=trust(explanation, audit),
+        ticks=ticks(0.6, 0.75),
         certificate=certificate(explanation),
         sentences=cluster_paragraphs(explanation) if len(explanation) != 1 else [explanation.describe()],
         clusters=clusters,
@@ -122,6 +129,7 @@ def to_html(
     notes: Iterable[str] = (),
     elbow: Any = None,
     facts: Mapping[str, object] | None = None,
+    audit: Audit | None = None,
 ) -> Path:
     """Write the page of `render` to a file, whole or not at all.
 
@@ -131,7 +139,7 @@ def to_html(
         What `whyclust.explain` returned.
     path : path-like
         The file to write; it is replaced if it exists.
-    title, notes, elbow, facts
+    title, notes, elbow, facts, audit
         As for `render`.
 
     Returns
@@ -152,7 +160,7 @@ def to_html(
     'report.html'
     """
     path = Path(path)
-    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts)
+    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts, audit=audit)
     try:
         return write_whole(path, lambda stream: stream.write(page.encode()))
     except OSError as error:

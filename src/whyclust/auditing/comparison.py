@@ -1,0 +1,205 @@
+"""Which explanation is the most faithful? Algorithm 1 for NEON and its baselines, on the same draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from whyclust._explain import explain_rows
+from whyclust._validation import Table
+from whyclust.auditing.subject import Subject, rows_of
+from whyclust.baselines import options_of
+from whyclust.metrics import FlippingResult, flipping_auc
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to explain: what `explain` is asked for, and what readers are told it is."""
+
+    title: str
+    method: str
+    rule: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+CANDIDATES = {
+    "neon": Candidate("NEON, as explain() gives it", "neon"),
+    "neon_paper": Candidate("NEON, by the paper's rule min_take_most", "neon", rule="min_take_most"),
+    "ig": Candidate("integrated gradients", "ig"),
+    "pda_zero": Candidate(
+        "evidence lost with the column at its mean", "pda_zero", options={"on": "evidence"}
+    ),
+    "squared": Candidate("squared distance from the mean", "squared"),
+    "sensitivity": Candidate("squared slope of the evidence", "sensitivity"),
+    "nca": Candidate("nearest centroid alone", "nca"),
+    "random": Candidate("columns in random order", "random"),
+    "pda_kde": Candidate(
+        "evidence lost with the column drawn from a density", "pda_kde", options={"on": "evidence"}
+    ),
+    "shap": Candidate("Shapley values, sampled", "shap"),
+    "gradient_shap": Candidate("expected gradients", "gradient_shap"),
+    "forest": Candidate("random forest of the clusters", "forest"),
+    "tree": Candidate("decision tree of the clusters", "tree"),
+}
+# The others take long or need an extra: they are scored when they are asked for by name.
+USUAL = ("neon", "neon_paper", "ig", "pda_zero", "squared", "sensitivity", "nca", "random")
+# What the others are compared with, and what any explanation must beat.
+NEEDED = ("neon", "random")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Areas of all methods, on the same rows and draws.
+
+    Attributes
+    ----------
+    results : dict of str to FlippingResult
+    left_out : dict of str to str
+        Methods that do not apply here, each with the reason.
+    rows : ndarray of int
+        Positions of the rows that were scored.
+    """
+
+    results: dict[str, FlippingResult]
+    left_out: dict[str, str]
+    rows: NDArray
+
+    @property
+    def best(self) -> str:
+        """The method with the largest area; NEON where it is among several."""
+        return max(self.results, key=lambda name: (self.results[name].auc, name == "neon"))
+
+    @property
+    def room(self) -> float:
+        """Of what a random order leaves to be gained, the part that NEON gains."""
+        floor = self.results["random"].auc
+        return (self.results["neon"].auc - floor) / (100.0 - floor) if floor < 100.0 else 0.0
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line per method, the best first; differences are from NEON, over the same points."""
+        neon = self.results["neon"].per_point
+        lines: list[dict[str, Any]] = []
+        for name, result in self.results.items():
+            difference, low, high = paired(result.per_point, neon)
+            lines.append(
+                {
+                    "method": name,
+                    "what": CANDIDATES[name].title,
+                    "auc": result.auc,
+                    "se": result.error,
+                    "difference": difference,
+                    "low": low,
+                    "high": high,
+                    "neon_is": "" if name == "neon" else standing(low, high),
+                }
+            )
+        # Of equal areas NEON's comes first, then in the order of the list.
+        lines.sort(key=lambda line: (-line["auc"], line["method"] != "neon"))
+        return pd.DataFrame(lines)
+
+
+def paired(one: NDArray, other: NDArray) -> tuple[float, float, float]:
+    """Mean difference over points, and its 95% interval by Student's t.
+
+    >>> [round(float(number), 3) for number in paired(np.array([1.0, 2.0, 3.0]), np.zeros(3))]
+    [2.0, -0.484, 4.484]
+    """
+    difference = np.asarray(one, dtype=np.float64) - other
+    mean = float(difference.mean())
+    reach = student.ppf(0.5 + CONFIDENCE / 2, len(difference) - 1)
+    reach *= difference.std(ddof=1) / np.sqrt(len(difference))
+    return mean, mean - float(reach), mean + float(reach)
+
+
+def standing(low: float, high: float) -> str:
+    """Where NEON stands if the other's difference from it lies between these.
+
+    >>> standing(-2.0, -1.0), standing(-1.0, 1.0), standing(0.1, 0.5)
+    ('ahead', 'tied', 'behind')
+    """
+    if high < 0:
+        return "ahead"
+    return "behind" if low > 0 else "tied"
+
+
+def read_methods(methods: Sequence[str] | None) -> list[str]:
+    """Names of the methods to score; NEON and the random order are always among them."""
+    if methods is None:
+        return list(USUAL)
+    if isinstance(methods, str) or not all(isinstance(name, str) for name in methods):
+        raise TypeError(f"methods={methods!r}, expected a list of names, such as ['ig', 'squared'].")
+    for name in methods:
+        if name not in CANDIDATES:
+            close = get_close_matches(name, CANDIDATES, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else "."
+            raise ValueError(
+                f"methods names {name!r}, which is unknown, expected some of {', '.join(CANDIDATES)}{hint}"
+            )
+    return list(dict.fromkeys([NEEDED[0], *methods, NEEDED[1]]))
+
+
+def compare(
+    subject: Subject,
+    rows: NDArray,
+    *,
+    methods: Sequence[str] | None,
+    background: Table,
+    n_repeats: int,
+    random_state: int,
+    progress: Callable[[str], None],
+) -> Comparison:
+    """Score the methods on these rows of the subject."""
+    table = rows_of(subject.table, rows)
+    results: dict[str, FlippingResult] = {}
+    left_out: dict[str, str] = {}
+    for name in read_methods(methods):
+        progress(f"Scoring explanations: {CANDIDATES[name].title}")
+        try:
+            explanation = _explained(CANDIDATES[name], subject, rows, table, background, random_state)
+            results[name] = flipping_auc(
+                subject.net,
+                table,
+                explanation,
+                n_repeats=n_repeats,
+                background=background,
+                random_state=random_state,
+            )
+        except (TypeError, ValueError) as error:
+            # Not every baseline applies to every model; what was asked for by name is not passed over.
+            if methods is not None or name in NEEDED:
+                raise
+            left_out[name] = str(error)
+    return Comparison(results, left_out, rows)
+
+
+def _explained(
+    candidate: Candidate,
+    subject: Subject,
+    rows: NDArray,
+    table: Table,
+    background: Table,
+    random_state: int,
+) -> Any:
+    options = dict(candidate.options)
+    if candidate.method != "neon" and "random_state" in options_of(candidate.method):
+        options["random_state"] = random_state
+    return explain_rows(
+        subject.net,
+        table,
+        rule=candidate.rule,
+        given=None if subject.given is None else subject.given[rows],
+        fidelity=subject.fidelity,
+        source=subject.source,
+        method=candidate.method,
+        options=options,
+        background=background,
+    )

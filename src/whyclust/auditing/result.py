@@ -1,0 +1,140 @@
+"""Audit: what was measured, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from whyclust.auditing.comparison import Comparison
+from whyclust.auditing.refits import Refits
+from whyclust.fidelity import Fidelity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """Whether explanations of a clustering can be trusted on these rows.
+
+    Attributes
+    ----------
+    trusted : {"yes", "with care", "no"}
+        The answer; :mod:`whyclust.auditing.verdict` has the thresholds.
+    verdict : list of str
+        Plain sentences, the first one the answer with its reasons.
+    comparison : Comparison
+        Results of Algorithm 1 for every method, in ``comparison.results``.
+    refits : Refits
+        Stability under other rows (``refits.bootstrap``) and other seeds (``refits.reseed``).
+    fidelity : Fidelity or None
+        How well the surrogate of labels reproduces them, where there is one.
+    clusters : ndarray
+        The clusters that were explained.
+    settings : dict
+        Rows, columns, repeats, refits and the seed.
+    notes : list of str
+        What else there is to know: methods that do not apply, warnings of refits.
+    """
+
+    trusted: str
+    verdict: list[str]
+    comparison: Comparison
+    refits: Refits
+    fidelity: Fidelity | None
+    clusters: NDArray
+    settings: dict[str, Any]
+    notes: list[str]
+
+    @property
+    def methods(self) -> pd.DataFrame:
+        """One line per method, the best first: area, standard error, difference from NEON, 95% interval."""
+        return self.comparison.to_pandas()
+
+    @property
+    def stability(self) -> pd.DataFrame | None:
+        """One line per cluster: Jaccard similarity in refits and its reading; None where there were none."""
+        return self.refits.to_pandas()
+
+    @property
+    def best(self) -> str:
+        """The method with the largest area."""
+        return self.comparison.best
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values: numbers, text, lists and dictionaries."""
+        kept = {
+            source: {
+                name: None if one is None else {"mean": one.mean, "se": one.standard_error}
+                for name, one in [("share", found.share), ("ari", found.ari), ("relevance", found.pearson)]
+            }
+            for source, found in self.refits.known.items()
+        }
+        return {
+            "trusted": self.trusted,
+            "verdict": list(self.verdict),
+            "best": self.best,
+            "room": self.comparison.room,
+            "methods": _records(self.methods),
+            "stability": _records(self.stability),
+            "refits": kept,
+            "stability_unknown": self.refits.unknown,
+            "fidelity": None if self.fidelity is None else _plain(self.fidelity.to_json()),
+            "settings": dict(self.settings),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw methods with error bars and the stability of clusters; needs ``whyclust[plots]``.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Also write the drawing to this file (.png, .svg, .pdf, ...).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from whyclust.auditing.figure import draw
+
+        figure = draw(self)
+        if path is not None:
+            figure.savefig(path, bbox_inches="tight", dpi=150)
+        return figure
+
+    def __repr__(self) -> str:
+        neon, floor = self.comparison.results["neon"], self.comparison.results["random"]
+        least = "unknown" if self.stability is None else f"at least {self.stability['jaccard'].min():.2f}"
+        return (
+            f"<Audit: {self.trusted}; area {neon.auc:.1f} ± {neon.error:.1f} (random {floor.auc:.1f}), "
+            f"best {self.best}; stability {least}; {self.settings['n_scored']} of "
+            f"{self.settings['n_rows']} rows scored>"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        first, *others = [escape(sentence) for sentence in self.verdict]
+        told = f"<p><strong>{first}</strong></p>" + "".join(f"<p>{sentence}</p>" for sentence in others)
+        frames = [self.methods] if self.stability is None else [self.methods, self.stability]
+        return told + "".join(frame.round(3).to_html(index=False, border=0) for frame in frames)
+
+
+def _records(frame: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    return None if frame is None else _plain(frame.to_dict("records"))
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON has: what is missing is None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    if value is pd.NA or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,205 @@
+"""audit(): from a clustering and its rows to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from whyclust._validation import Table, read_table
+from whyclust.auditing.comparison import compare, read_methods
+from whyclust.auditing.refits import refit
+from whyclust.auditing.result import Audit
+from whyclust.auditing.subject import Subject, rows_of, stratified, subject_of
+from whyclust.auditing.verdict import judge
+
+FEWEST_ROWS = 20
+# Rows from which imputed columns and means are taken; more say little more.
+MOST_BACKGROUND = 10_000
+# Numbers that Algorithm 1 fills in for one method, rows × draws × columns × columns added: half a minute.
+MOST_NUMBERS = 1 << 29
+
+
+def audit(
+    model: Any,
+    X: Any,
+    *,
+    methods: Sequence[str] | None = None,
+    n_repeats: int = 10,
+    n_refits: int = 10,
+    max_rows: int = 500,
+    background: Any = None,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Measure whether the explanations of a clustering can be trusted, on the user's own rows.
+
+    Three questions are asked: do the relevances order the columns better than other methods and than
+    chance (Algorithm 1, :func:`whyclust.metrics.flipping_auc`); do clusters and relevances come back
+    when the clustering is fitted again (:func:`whyclust.metrics.stability`, on bootstrap samples and
+    with other seeds); and, for labels, does the surrogate reproduce them.
+
+    Parameters
+    ----------
+    model : fitted clustering, Pipeline that ends in one, Neuralized, or labels
+        Whatever :func:`whyclust.explain` takes.
+    X : table
+        The rows that were clustered.
+    methods : sequence of str, optional
+        Other methods to compare NEON with. By default NEON by the paper's rule (``"neon_paper"``),
+        ``"ig"``, ``"pda_zero"`` (on the evidence), ``"squared"``, ``"sensitivity"`` and ``"nca"``, those
+        of them that apply; by name also ``"pda_kde"``, ``"shap"``, ``"gradient_shap"``, ``"forest"`` and
+        ``"tree"``. ``"neon"`` and ``"random"`` are always scored.
+    n_repeats : int
+        Draws of Algorithm 1 for each row and number of columns.
+    n_refits : int
+        How often the clustering is fitted again, on other rows and then with other seeds; 0 for never.
+    max_rows : int
+        At most this many rows are scored by Algorithm 1, drawn from every cluster in proportion to its
+        size; of tables with hundreds of columns fewer. Refits take all rows.
+    background : table, optional
+        As in :func:`whyclust.explain`; also the rows from which imputed columns are drawn. By default X.
+    random_state : int
+        Seed of everything random: the same seed, the same audit.
+    progress : callable, optional
+        Called with a short text at every step.
+
+    Returns
+    -------
+    Audit
+        With ``trusted``, ``verdict``, ``methods`` and ``stability``.
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(90, centers=3, n_features=4, random_state=1)
+    >>> found = wc.audit(KMeans(3, n_init=3, random_state=0).fit(X), X, n_refits=3)
+    >>> found.trusted
+    'yes'
+    """
+    # Before a surrogate is fitted, which takes long.
+    check_options(methods, n_repeats, n_refits, max_rows, random_state)
+    return audit_subject(
+        subject_of(model, X, background),
+        methods=methods,
+        n_repeats=n_repeats,
+        n_refits=n_refits,
+        max_rows=max_rows,
+        background=background,
+        random_state=random_state,
+        progress=progress,
+    )
+
+
+def check_options(
+    methods: Sequence[str] | None, n_repeats: int, n_refits: int, max_rows: int, random_state: int
+) -> None:
+    """Refuse options that cannot be meant."""
+    read_methods(methods)
+    _whole(n_repeats, "n_repeats", 1)
+    _whole(random_state, "random_state", 0)
+    _whole(n_refits, "n_refits", 0)
+    if n_refits == 1:
+        raise ValueError("n_refits=1, expected 0 for none, or at least 2 for a standard error.")
+    _whole(max_rows, "max_rows", FEWEST_ROWS)
+
+
+def audit_subject(
+    subject: Subject,
+    *,
+    methods: Sequence[str] | None = None,
+    n_repeats: int = 10,
+    n_refits: int = 10,
+    max_rows: int = 500,
+    background: Any = None,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit what has been read already; the options are those of `audit`."""
+    check_options(methods, n_repeats, n_refits, max_rows, random_state)
+    tell = progress or (lambda message: None)
+    clusters = subject.clusters
+    _refuse_trivial(subject, clusters)
+    generator = np.random.default_rng(random_state)
+    n_wanted = min(max_rows, _affordable(subject, n_repeats), len(clusters))
+    rows = stratified(clusters, n_wanted, generator)
+    known = subject.table if background is None else read_table(background, "background")
+    known = _background(known, generator)
+    comparison = compare(
+        subject,
+        rows,
+        methods=methods,
+        background=known,
+        n_repeats=n_repeats,
+        random_state=random_state,
+        progress=tell,
+    )
+    refits = refit(subject, n_refits=n_refits, random_state=random_state, progress=tell)
+    trusted, verdict = judge(comparison, refits, subject)
+    settings = {
+        "n_rows": len(clusters),
+        "n_scored": len(rows),
+        "n_background": known.shape[0],
+        "n_columns": int(subject.net.features.n_columns),
+        "n_repeats": int(n_repeats),
+        "n_refits": int(n_refits),
+        "random_state": int(random_state),
+    }
+    if len(rows) < len(clusters):
+        verdict.append(
+            f"{len(rows):,} of {len(clusters):,} rows were scored, drawn from every cluster in proportion to "
+            "its size."
+        )
+    notes = [f"'{name}' was left out: {reason}" for name, reason in comparison.left_out.items()]
+    return Audit(
+        trusted=trusted,
+        verdict=verdict,
+        comparison=comparison,
+        refits=refits,
+        fidelity=subject.fidelity,
+        clusters=np.unique(clusters),
+        settings=settings,
+        notes=[*notes, *refits.notes],
+    )
+
+
+def _whole(value: Any, name: str, least: int) -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(f"{name}={value!r}, expected a whole number of at least {least}.")
+
+
+def _refuse_trivial(subject: Subject, clusters: np.ndarray) -> None:
+    if len(clusters) < 3:
+        raise ValueError(f"X has {len(clusters)} row(s), expected the rows that were clustered, at least 3.")
+    if len(np.unique(clusters)) < 2:
+        raise ValueError(
+            "All rows of X are in one cluster, so there is nothing to tell apart: expected rows of at "
+            "least two clusters."
+        )
+    if subject.net.features.n_columns < 2:
+        raise ValueError(
+            "X has one column, which every explanation names first: expected at least two columns."
+        )
+
+
+def _affordable(subject: Subject, n_repeats: int) -> int:
+    """How many rows Algorithm 1 can score: its cost grows with the square of the columns."""
+    features = subject.net.features
+    each = n_repeats * features.n_columns * features.inner.n_inputs
+    if each * FEWEST_ROWS > MOST_NUMBERS:
+        raise ValueError(
+            f"X has {features.n_columns} columns, too many to be added one at a time to {FEWEST_ROWS} rows "
+            f"or more with n_repeats={n_repeats}: reduce the columns first, or use fewer repeats."
+        )
+    return MOST_NUMBERS // each
+
+
+def _background(table: Table, generator: np.random.Generator) -> Table:
+    n_rows = table.shape[0]
+    if n_rows <= MOST_BACKGROUND:
+        return table
+    return rows_of(table, np.sort(generator.choice(n_rows, MOST_BACKGROUND, replace=False)))

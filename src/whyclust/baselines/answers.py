@@ -1,0 +1,149 @@
+"""From the name of a method and its options to values in the user's columns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyclust._validation import Table, is_frame
+from whyclust.baselines.asked import Asked, Attribution
+from whyclust.baselines.gradients import expected_gradients, integrated_gradients, sensitivity
+from whyclust.baselines.removal import pda_density, pda_reference
+from whyclust.baselines.shapley import shapley
+from whyclust.baselines.simple import nearest_centroid, random_scores, squared
+from whyclust.baselines.trees import forest, tree
+from whyclust.network import Neuralized, Relevance
+from whyclust.network.encoded import EncodedRows
+from whyclust.network.question import read_question
+
+METHODS: Mapping[str, Callable[..., Attribution]] = {
+    "random": random_scores,
+    "squared": squared,
+    "pda_zero": pda_reference,
+    "pda_kde": pda_density,
+    "sensitivity": sensitivity,
+    "ig": integrated_gradients,
+    "nca": nearest_centroid,
+    "shap": shapley,
+    "gradient_shap": expected_gradients,
+    "forest": forest,
+    "tree": tree,
+}
+
+
+def check_method(method: str, options: Mapping[str, Any], rule: str | None) -> None:
+    """Refuse names of methods and options that are not known, before anything is computed."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"method={method!r} is unknown, expected one of neon, {', '.join(METHODS)}.")
+    known = options_of(method)
+    for name in options:
+        if name not in known:
+            takes = f"its options are {', '.join(known)}" if known else "it has none"
+            raise TypeError(f"method={method!r} has no option {name!r}: {takes}.")
+    if rule is not None:
+        raise ValueError(
+            f"rule={rule!r} was given with method={method!r}, but only method='neon' passes relevance by "
+            "a rule: leave rule=None."
+        )
+
+
+def options_of(method: str) -> list[str]:
+    """Names of a method's options.
+
+    >>> options_of("ig")
+    ['steps', 'reference']
+    """
+    parameters = inspect.signature(METHODS[method]).parameters.values()
+    return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+
+
+def answer(
+    method: str,
+    options: Mapping[str, Any],
+    parts: Sequence[tuple[Neuralized, NDArray]],
+    table: Table,
+    background: Any,
+    found: Relevance,
+    against: ArrayLike | None,
+    groups: NDArray | None,
+) -> Relevance:
+    """What NEON found, with its values replaced by those of another method.
+
+    Parameters
+    ----------
+    method : str
+    options : mapping
+        Keyword arguments of the method.
+    parts : sequence of (Neuralized, ndarray of int)
+        Networks, and the rows that each of them judges. They read the same columns.
+    table : Table
+        The rows to explain.
+    background : table
+        The data they come from.
+    found : Relevance
+        Which clusters are explained, and the evidence for them.
+    against : cluster id, or one for each row, optional
+    groups : ndarray of int of shape (n_columns,), optional
+        Values are summed over columns that have the same number.
+    """
+    first = parts[0][0]
+    rows = EncodedRows.of(first, table)
+    known = rows.points if background is table else EncodedRows.of(first, background, "background").points
+    n_rows = len(rows.points)
+    against_ids = None if against is None else np.broadcast_to(np.asarray(against), n_rows)
+    encoded, base_values = np.zeros_like(rows.points), np.zeros(n_rows)
+
+    def encode(row: Any, name: str) -> NDArray:
+        return EncodedRows.of(first, _named_row(first, row), name).points
+
+    for net, chosen in parts:
+        question = read_question(
+            found.clusters[chosen],
+            None if against_ids is None else against_ids[chosen],
+            net.clusters,
+            len(chosen),
+        )
+        competitors = read_question(found.competitors[chosen], None, net.clusters, len(chosen)).chosen
+        asked = Asked(
+            # Positions for names: cheaper to look up, point after point.
+            replace(rows.net, head=net.head, clusters=np.arange(len(net.clusters))),
+            rows.points[chosen],
+            known,
+            rows.sources,
+            _positions(question.chosen),
+            _positions(competitors),
+            question.others,
+            encode,
+        )
+        attribution = METHODS[method](asked, **options)
+        encoded[chosen], base_values[chosen] = attribution.values, attribution.base_values
+    values = rows.collect(encoded)
+    if groups is not None:
+        summed = np.zeros((n_rows, int(groups.max()) + 1))
+        np.add.at(summed.T, groups, values.T)
+        values = summed
+    if not (np.isfinite(values).all() and np.isfinite(base_values).all()):
+        raise ValueError(
+            f"method={method!r} gave values that are not finite: rescale the columns (StandardScaler in a "
+            "Pipeline) and fit again."
+        )
+    explained = values.sum(axis=1) + base_values
+    return replace(found, values=values, base_values=base_values, explained=explained, rule=method)
+
+
+def _positions(chosen: NDArray | None) -> NDArray:
+    return np.empty(0, dtype=np.intp) if chosen is None else np.asarray(chosen)
+
+
+def _named_row(net: Neuralized, row: Any) -> Any:
+    """One row as the network reads it: encoders of text ask for a frame with names."""
+    if is_frame(row) or not net.features.encoder or row.shape[1] != net.features.n_columns:
+        return row
+    import pandas as pd
+
+    return pd.DataFrame({name: [value] for name, value in zip(net.feature_names, row[0], strict=True)})

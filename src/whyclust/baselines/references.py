@@ -1,0 +1,39 @@
+"""The point with which a row is compared: x̃ of Table II, where the path of integrated gradients begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust._validation import is_frame
+from whyclust.baselines.asked import Asked
+
+REFERENCES = ("mean", "zero")
+
+
+def read_reference(asked: Asked, reference: Any) -> NDArray:
+    """The reference in encoded columns.
+
+    Parameters
+    ----------
+    asked : Asked
+    reference : {"mean", "zero"}, array of one value per column, or frame of one row
+        ``"mean"`` is the background's mean: zero where columns are standardised, as in the paper.
+    """
+    if isinstance(reference, str):
+        if reference == "mean":
+            return asked.background.mean(axis=0)
+        if reference == "zero":
+            return np.zeros(asked.points.shape[1])
+        raise ValueError(
+            f"reference={reference!r} is unknown, expected one of {', '.join(REFERENCES)}, or one value "
+            "per column."
+        )
+    row = reference if is_frame(reference) else np.asarray(reference)
+    if row.ndim == 1:
+        row = row[None]
+    if row.ndim != 2 or len(row) != 1:
+        raise ValueError(f"reference has shape {row.shape}, expected one value per column.")
+    return asked.encode(row, "reference")[0]

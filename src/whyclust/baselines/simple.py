@@ -1,0 +1,47 @@
+"""Scores that need no perturbation: random, squared columns, nearest centroid analysis (section VII)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whyclust.baselines.asked import Asked, Attribution, seeded
+from whyclust.baselines.references import read_reference
+from whyclust.network import PrototypeHead
+
+
+def random_scores(asked: Asked, *, random_state: Any = 0) -> Attribution:
+    """Scores drawn from [0, 1): what any method should beat.
+
+    Each of the user's columns has one score, on the first of its encoded columns.
+    """
+    drawn = seeded(random_state).random((len(asked.points), len(asked.columns)))
+    values = asked.points * 0.0
+    values[:, [encoded[0] for encoded in asked.columns]] = drawn
+    return Attribution.without_base(values)
+
+
+def squared(asked: Asked, *, reference: Any = "mean") -> Attribution:
+    """(x − x̃)², in the units of the features: a strong trivial baseline on standardised columns."""
+    moved = (asked.points - read_reference(asked, reference)) * asked.lengths
+    return Attribution.without_base(moved * moved)
+
+
+def nearest_centroid(asked: Asked) -> Attribution:
+    """(x − μ_k)² − (x − μ_c)², k the nearest competing centroid.
+
+    That is the relevance against this competitor alone; behind a map that mixes columns, too.
+    """
+    head = asked.net.head
+    if not isinstance(head, PrototypeHead) or head.background is not None or _several(head):
+        raise TypeError(
+            f"method='nca' compares centroids, but {asked.net.model or 'this model'} has not one centroid "
+            "for each cluster: use it for k-means, or another method."
+        )
+    others = asked.competitors if asked.against is None else asked.against
+    found = asked.net.relevance(asked.points, cluster=asked.clusters, against=others)
+    return Attribution(found.values, found.base_values)
+
+
+def _several(head: PrototypeHead) -> bool:
+    """Whether a cluster has several prototypes, or none, as noise has."""
+    return len(head.prototypes) != head.n_clusters

@@ -1,0 +1,257 @@
+"""Algorithm 1: does adding the most relevant columns first bring a point into its cluster?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust._validation import Table, is_frame, is_sparse, read_table
+from whyclust.explanation import Explanation
+from whyclust.imputation import Constant, Given, Imputer, KernelDensity
+from whyclust.metrics.reading import read_numbers, read_relevance, refuse_other_rows
+from whyclust.network import neuralize
+from whyclust.network.encoded import EncodedRows
+
+ORDERS = ("insert", "delete")
+IMPUTERS = ("kde", "zero", "mean")
+# Distances from a block of points to all rows of the density fit the caches.
+_BLOCK_NUMBERS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class FlippingResult:
+    """What Algorithm 1 has found.
+
+    Attributes
+    ----------
+    auc : float
+        Area under the curve, 0 to 100. With order "insert" more is better, with "delete" less.
+    error : float
+        Standard error of `auc` over the points; of a single point, over the repeats.
+    curve : ndarray of shape (n_columns + 1,)
+        Share of points in the cluster, from none to all columns added (or removed).
+    per_point : ndarray of shape (n_points,)
+        The area of each point, mean over repeats: for paired differences between explanations.
+    per_repeat : ndarray of shape (n_repeats,)
+        The area of all points in each repeat.
+    order, imputer : str
+    """
+
+    auc: float
+    error: float
+    curve: NDArray
+    per_point: NDArray
+    per_repeat: NDArray
+    order: str
+    imputer: str
+
+    def __repr__(self) -> str:
+        return f"<FlippingResult auc {self.auc:.2f} ± {self.error:.2f}, {self.order}, {self.imputer}>"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The curve as a frame."""
+        name = "columns added" if self.order == "insert" else "columns removed"
+        return pd.DataFrame({name: np.arange(len(self.curve)), "share in cluster": self.curve})
+
+
+def flipping_auc(
+    model: Any,
+    X: Any,
+    explanation: Any,
+    *,
+    imputer: str | Callable[..., Any] = "kde",
+    n_repeats: int = 20,
+    order: str = "insert",
+    background: Any = None,
+    random_state: int = 0,
+) -> FlippingResult:
+    """Score an explanation by Algorithm 1 of the paper.
+
+    Every point starts empty, all of its columns imputed; columns are added from the most to the least
+    relevant, and each time it is asked whether the point is in the cluster that was explained. The
+    curve begins with the empty point; its area, by the trapezoid rule, is divided by the number of
+    columns. Columns of equal relevance come in random order.
+
+    Parameters
+    ----------
+    model : fitted clustering, Neuralized, or a function of points that returns their clusters
+        A function serves for a hidden layer: pass the layer's activations as X, the relevance there
+        as the explanation, and ``imputer="zero"``.
+    X : table of shape (n_points, n_columns)
+    explanation : Explanation, or array of shape (n_points, n_columns)
+        With an array the cluster is the one that the model assigns.
+    imputer : {"kde", "zero", "mean"} or callable
+        How unknown columns are filled in: sampled from a kernel density of the background given the
+        known columns (supplement G), zero, the background's mean, or by
+        ``imputer(points, known, generator)``, which gets points with NaN where `known` is False and
+        returns them with all columns filled in.
+    n_repeats : int
+        Draws for each point and number of columns.
+    order : {"insert", "delete"}
+        Add columns to an empty point (the paper), or remove them from the whole one.
+    background : table, optional
+        Rows of the kernel density, or of the mean; X by default.
+    random_state : int
+        The same number gives the same draws to all explanations, which are then compared in pairs.
+
+    Returns
+    -------
+    FlippingResult
+        With ``auc``, ``error`` and ``curve``.
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, centers=3, n_features=4, random_state=0)
+    >>> model = KMeans(3, n_init=1, random_state=0).fit(X)
+    >>> by_relevance = flipping_auc(model, X, wc.explain(model, X))
+    >>> upside_down = flipping_auc(model, X, -wc.explain(model, X).values)
+    >>> by_relevance.auc > upside_down.auc
+    True
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order={order!r} is unknown, expected one of {', '.join(ORDERS)}.")
+    if not isinstance(n_repeats, (int, np.integer)) or n_repeats < 1:
+        raise ValueError(f"n_repeats={n_repeats!r}, expected a whole number, 1 or more.")
+    setting = _setting(model, X, background)
+    relevance = _read_explanation(explanation, setting.table)
+    if isinstance(explanation, Explanation):
+        clusters = explanation.clusters
+    else:
+        clusters = setting.predict(setting.points)
+    filler = _imputer(imputer, setting.known)
+    generator = np.random.default_rng(random_state)
+    # Reversed, removal is insertion from the least relevant column on.
+    signed = -relevance if order == "insert" else relevance
+    ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
+    hits = _curves(filler, setting, ranks, clusters, n_repeats, generator)
+    if order == "delete":
+        hits = hits[::-1]
+    areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / setting.n_columns  # repeats × points
+    per_point = areas.mean(axis=0)
+    return FlippingResult(
+        auc=float(areas.mean()),
+        error=_standard_error(per_point if len(per_point) > 1 else areas.ravel()),
+        curve=hits.mean(axis=(1, 2)),
+        per_point=per_point,
+        per_repeat=areas.mean(axis=1),
+        order=order,
+        imputer=imputer if isinstance(imputer, str) else "given",
+    )
+
+
+def _standard_error(values: NDArray) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _curves(
+    filler: Imputer,
+    setting: _Setting,
+    ranks: NDArray,
+    clusters: NDArray,
+    n_repeats: int,
+    generator: np.random.Generator,
+) -> NDArray:
+    """g_c for every number of known columns, draw and point, block by block."""
+    points, (n_points, n_columns) = setting.points, ranks.shape
+    rows = len(filler.rows) if isinstance(filler, KernelDensity) else 0
+    size = max(1, _BLOCK_NUMBERS // max(rows, n_repeats * points.shape[1], 1))
+    hits = np.empty((n_columns + 1, n_repeats, n_points), dtype=np.float32)
+    for start in range(0, n_points, size):
+        block = slice(start, start + size)
+        path = filler.path(points[block], setting.sources)
+        for step in range(n_columns + 1):
+            if step:
+                path.reveal(ranks[block, step - 1])
+            drawn = path.sample(n_repeats if step < n_columns else 1, generator)
+            found = setting.predict(drawn.reshape(-1, points.shape[1]))
+            hits[step, :, block] = found.reshape(len(drawn), -1) == clusters[block]
+    return hits
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Points in numbers, where their columns come from, how they are assigned, and the background."""
+
+    table: Table
+    points: NDArray
+    sources: NDArray
+    predict: Callable[[NDArray], NDArray]
+    known: NDArray
+
+    @property
+    def n_columns(self) -> int:
+        return self.table.shape[1]
+
+
+def _setting(model: Any, X: Any, background: Any) -> _Setting:
+    if callable(model) and not hasattr(model, "predict") and not hasattr(model, "fit"):
+        points = read_numbers(X)
+        known = points if background is None else read_numbers(background, "background")
+        if known.shape[1] != points.shape[1]:
+            raise ValueError(f"background has {known.shape[1]} columns, but X has {points.shape[1]}.")
+        return _Setting(read_table(X), points, np.arange(points.shape[1]), _checked(model), known)
+    net = neuralize(model, X if background is None else background)
+    rows = EncodedRows.of(net, X)
+    known = rows.points if background is None else EncodedRows.of(net, background, "background").points
+    return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known)
+
+
+def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]:
+    def predict(points: NDArray) -> NDArray:
+        found = np.asarray(function(points))
+        if found.shape != (len(points),):
+            raise ValueError(
+                f"The model, a function, returned shape {found.shape} for {len(points)} points, expected one "
+                "cluster for each."
+            )
+        return found
+
+    return predict
+
+
+def _read_explanation(explanation: Any, table: Table) -> NDArray:
+    """Relevance of these very rows, which must put their columns in some order."""
+    relevance = read_relevance(explanation, "explanation")
+    refuse_other_rows(relevance.shape, table.shape, "explanation")
+    if isinstance(explanation, Explanation) and not _same(explanation.data, table.data):
+        raise ValueError("explanation is of rows with other values than X: explain these very rows.")
+    if table.shape[1] > 1 and (relevance == relevance[:, :1]).all():
+        raise ValueError(
+            "explanation gives all columns of each row the same relevance, so there is no order in which "
+            "to add them."
+        )
+    return relevance
+
+
+def _same(data: Any, other: Any) -> bool:
+    """Whether two tables hold the same values; missing ones are the same."""
+    first, second = (
+        table.toarray() if is_sparse(table) else table.to_numpy() if is_frame(table) else np.asarray(table)
+        for table in (data, other)
+    )
+    if first.dtype == object or second.dtype == object:
+        return bool(np.all((first == second) | (pd.isna(first) & pd.isna(second))))
+    return bool(np.array_equal(first, second, equal_nan=True))
+
+
+def _imputer(imputer: str | Callable[..., Any], known: NDArray) -> Imputer:
+    if callable(imputer):
+        return Given(imputer)
+    if imputer == "kde":
+        return KernelDensity.fit(known)
+    if imputer == "zero":
+        return Constant(np.zeros(known.shape[1]))
+    if imputer == "mean":
+        return Constant(known.mean(axis=0))
+    raise ValueError(
+        f"imputer={imputer!r} is unknown, expected one of {', '.join(IMPUTERS)} or a function "
+        "imputer(points, known, generator)."
+    )

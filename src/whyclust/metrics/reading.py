@@ -1,0 +1,201 @@
+"""What the metrics are given, read and checked: labels, relevance, and the table they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust._validation import Table, is_frame, is_sparse, numeric, read_table, refuse_not_finite
+from whyclust.explanation import Explanation
+from whyclust.given_labels import NOISE
+
+# Metrics compare dense rows; this many numbers take 160 MB.
+MOST_DENSE_NUMBERS = 20_000_000
+
+
+def read_codes(labels: Any, called: str) -> tuple[NDArray, NDArray]:
+    """Return the position of each row's label among the labels, and the labels themselves, sorted.
+
+    Unlike the labels that are to be explained, these may be all the same, or all different.
+
+    >>> read_codes(["b", "a", "b"], "labels")
+    (array([1, 0, 1]), array(['a', 'b'], dtype='<U1'))
+    """
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.size and labels.dtype.kind in "iuU":
+        names, codes = np.unique(labels, return_inverse=True)
+        return codes, names
+    series = _series(labels, called)
+    if len(series) == 0:
+        raise ValueError(f"{called} is empty, expected one label per row.")
+    missing = int(series.isna().sum())
+    if missing:
+        raise ValueError(
+            f"{called} has {missing} missing of {len(series)} labels, expected a label for every row: leave "
+            f"these rows out, or label them {NOISE} if they are noise."
+        )
+    names, codes = np.unique(_plain(series, called), return_inverse=True)
+    return codes, names
+
+
+def _series(labels: Any, called: str) -> pd.Series:
+    if type(labels).__module__.split(".")[0] == "polars":
+        labels = labels.to_numpy()
+    if is_frame(labels) and labels.shape[1] == 1:
+        labels = labels.iloc[:, 0]
+    if np.ma.isMaskedArray(labels):
+        labels = labels.tolist()  # in which None stands for what is masked
+    if isinstance(labels, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
+        return pd.Series(np.asarray(labels, dtype=object))
+    if isinstance(labels, str) or not np.iterable(labels):
+        raise TypeError(f"{called} is a {type(labels).__name__}, expected a sequence of one label per row.")
+    # As objects: numpy would turn numbers beside names into names by itself.
+    array = np.asarray(labels if hasattr(labels, "__array__") else list(labels), dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{called} has the shape {array.shape}, expected one label per row.")
+    return pd.Series(array, dtype=object)
+
+
+def _plain(series: pd.Series, called: str) -> NDArray:
+    """Whole numbers as such, and all else as text."""
+    kind = pd.api.types.infer_dtype(series, skipna=False)
+    if kind in {"integer", "boolean"}:
+        return np.asarray([int(label) for label in series])
+    if kind in {"floating", "mixed-integer-float", "decimal"}:
+        numbers = series.to_numpy(dtype=np.float64)
+        whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+        if not whole.all():
+            raise ValueError(
+                f"{called} holds {series.iloc[int(np.argmin(whole))]}, expected whole numbers or names: "
+                "pass the labels, not the scores."
+            )
+        return numbers.astype(np.int64)
+    if all(isinstance(label, (str, int, np.integer)) for label in series):
+        return np.asarray([str(label) for label in series], dtype=np.str_)
+    raise ValueError(
+        f"{called} holds a {type(series.iloc[0]).__name__}, expected whole numbers or names: make names of "
+        "the labels, [str(label) for label in labels]."
+    )
+
+
+def noise_rows(codes: NDArray, names: NDArray) -> NDArray:
+    """Which rows are labelled -1, or '-1' among names."""
+    noise = str(NOISE) if names.dtype.kind == "U" else NOISE
+    return np.asarray(names == noise)[codes]
+
+
+def refuse_too_large(table: Table, called: str) -> None:
+    """Sparse tables are made dense here, which must not fill the memory."""
+    if is_sparse(table.data) and table.shape[0] * table.shape[1] > MOST_DENSE_NUMBERS:
+        raise ValueError(
+            f"{called} is sparse with {table.shape[0]} rows and {table.shape[1]} columns, too many to be "
+            "compared densely: take fewer rows, or reduce the columns first."
+        )
+
+
+def read_numbers(X: Any, called: str = "X") -> NDArray:
+    """A table as a dense array of finite float64 numbers."""
+    table = read_table(X, called)
+    refuse_too_large(table, called)
+    values = numeric(table.data, called)
+    values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        names = table.names or [f"x{column}" for column in range(table.shape[1])]
+        refuse_not_finite(values, names, 0)
+    return values
+
+
+def read_relevance(explanation: Any, called: str) -> NDArray:
+    """Relevance, or another importance, of each row as a dense array; some of it must not be zero."""
+    if isinstance(explanation, Explanation):
+        if explanation.is_factored:
+            refuse_too_large(read_table(explanation.data), called)
+        values = np.asarray(explanation.values, dtype=np.float64)
+    else:
+        values = np.asarray(numeric(read_table(explanation, called).data, called), dtype=np.float64)
+    refuse_bad_relevance(values, called)
+    return values
+
+
+def read_count(value: Any, called: str, at_least: int) -> int:
+    """A whole number that is large enough."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{called}={value!r}, expected a whole number of at least {at_least}.")
+    return int(value)
+
+
+def refuse_bad_relevance(values: NDArray, called: str) -> None:
+    """NaN tells nothing, and a constant tells no column from another."""
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        raise ValueError(
+            f"{called} holds {bad} value(s) that are not finite, expected a number for every row and column."
+        )
+    if values.size > 1 and values.min() == values.max():
+        raise ValueError(
+            f"{called} is {values.flat[0]:g} everywhere, so it tells no column from another: expected "
+            "relevance that differs."
+        )
+
+
+def refuse_other_rows(explained: tuple[int, int], X: tuple[int, int], called: str) -> None:
+    """An explanation must be of this table."""
+    if explained[0] != X[0]:
+        raise ValueError(
+            f"{called} has {explained[0]} rows, but X has {X[0]}: expected an explanation of these very rows."
+        )
+    if explained[1] != X[1]:
+        raise ValueError(
+            f"{called} has {explained[1]} columns, but X has {X[1]}: expected one column for each of X, "
+            "explained without groups."
+        )
+
+
+def in_order_of(explanation: Any, X: Any) -> Any:
+    """The table with its columns in the order of the explanation, where both have names."""
+    table = read_table(X)
+    if not isinstance(explanation, Explanation) or table.names is None:
+        return table.data
+    names = explanation.feature_names
+    # An explanation of an array, by a model fitted on one, calls its columns x0, x1, ...
+    unnamed = names == [f"x{column}" for column in range(len(names))]
+    if unnamed or names == table.names or len(names) != len(table.names):
+        return table.data
+    other = [name for name in table.names if name not in set(names)]
+    if other:
+        raise ValueError(
+            f"X has the column {other[0]!r}, which the explanation does not have: expected the table that "
+            "was explained."
+        )
+    return table.data.iloc[:, [table.names.index(name) for name in names]]
+
+
+def read_top(top: Any, n_features: int) -> int:
+    """How many features count, checked."""
+    if not isinstance(top, (int, np.integer)) or isinstance(top, bool) or not 1 <= top <= n_features:
+        raise ValueError(
+            f"top={top!r}, expected a whole number from 1 to the number of features, {n_features}."
+        )
+    return int(top)
+
+
+def top_mask(strength: NDArray, top: int | None) -> NDArray:
+    """Which features of each row are among its strongest; those of strength 0 never are.
+
+    Of equal ones the first column counts, so that the answer does not depend on the sorting.
+
+    >>> top_mask(np.array([[3.0, 0.0, 1.0, 2.0], [1.0, 0.0, 0.0, 0.0]]), 2)
+    array([[ True, False, False,  True],
+           [ True, False, False, False]])
+    """
+    chosen = strength > 0
+    if top is not None:
+        order = np.argsort(-strength, axis=1, kind="stable")[:, : read_top(top, strength.shape[1])]
+        among = np.zeros(strength.shape, dtype=bool)
+        np.put_along_axis(among, order, True, axis=1)
+        chosen &= among
+    return chosen

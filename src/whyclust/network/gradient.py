@@ -1,0 +1,82 @@
+"""The gradient of the evidence f_c, in closed form.
+
+The pool says how f_c changes with each h_k (the strongest competitor alone, or a softmax), the folded
+head how h_k changes with the point, and a row norm how the point changes with the row. Gradients are
+with respect to the encoded columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyclust._validation import is_sparse
+from whyclust.network.features import Features
+from whyclust.network.nodes import first_equal
+from whyclust.network.pools import Pool, SoftMinPool
+from whyclust.network.question import read_question
+
+if TYPE_CHECKING:
+    from whyclust.network.network import Neuralized
+
+
+def gradient(net: Neuralized, X: Any, cluster: ArrayLike | None, against: ArrayLike | None) -> NDArray:
+    """∇f_c of each row, for its own cluster or for a chosen one, of shape (n_rows, n_encoded)."""
+    table = net.read(X)
+    question = read_question(cluster, against, net.clusters, table.shape[0])
+    result: NDArray | None = None
+    for block in net._blocks(table):
+        folded, response = block.folded, block.response
+        clusters = question.clusters(block.rows, folded.assign(response))
+        h = folded.evidence(response, clusters)
+        pool = question.restrict(block.rows, folded, clusters, h, net.pool)
+        slopes = folded.gradient(block.points, response, clusters, _pool_gradient(pool, h))
+        if net.features.trunk is not None:
+            inner = net.features.inner
+            slopes = inner.pull(net.features.trunk.gradient(inner(block.encoded), slopes))
+        elif net.features.norm is not None:
+            slopes = _before_norm(net.features, block.encoded, slopes)
+        if result is None:
+            result = np.empty((table.shape[0], slopes.shape[1]), dtype=slopes.dtype)
+        result[block.rows] = slopes
+    if result is None:  # a table has at least one row
+        raise ValueError("X is empty: expected at least one row.")
+    return result
+
+
+def _pool_gradient(pool: Pool, h: NDArray) -> NDArray:
+    """∂f_c/∂h_k: 1 for the strongest competitor, the first of equals; softmax(−h) for a soft minimum."""
+    smallest = h.min(axis=0)
+    if isinstance(pool, SoftMinPool):
+        return pool.weights(h, smallest, np.ones(1, dtype=bool), 1.0, None)[0]
+    slopes = np.zeros_like(h)
+    slopes[first_equal(h, smallest), np.arange(h.shape[1])] = 1.0
+    return slopes
+
+
+def _before_norm(features: Features, encoded: Any, slopes: NDArray) -> NDArray:
+    """From slopes at y = s·(x − shift) to slopes at x, where s = 1/‖inner(x)‖.
+
+    ∇_x = s g + (g·(x − shift)) ∇s with ∇s = −s² ∇‖inner(x)‖; rows of length zero keep s = 1.
+    """
+    rows = encoded.toarray() if is_sparse(encoded) else encoded
+    scale = features.scale(encoded)
+    if scale is None:
+        return slopes
+    image = features.inner(rows)
+    if features.norm == "l2":
+        direction = image * scale[:, None]
+    elif features.norm == "l1":
+        direction = np.sign(image)
+    else:
+        largest = np.abs(image).argmax(axis=1)[:, None]
+        direction = np.zeros_like(image)
+        np.put_along_axis(direction, largest, np.sign(np.take_along_axis(image, largest, axis=1)), axis=1)
+    along = np.einsum("ij,ij->i", slopes, rows - features.shift)
+    # A row that scikit-learn takes for zero is not scaled, so its scale does not change.
+    too_short = np.abs(image).max(axis=1) < 10 * np.finfo(rows.dtype).eps
+    along[too_short] = 0.0
+    moved = scale[:, None] * slopes - (along * scale**2)[:, None] * features.inner.pull(direction)
+    return moved.astype(slopes.dtype, copy=False)

@@ -1,0 +1,73 @@
+"""Sums and concatenations of branches as modules, so that relevance can be led through them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Sum(nn.Module):
+    """The sum of what its branches make of the same inputs.
+
+    >>> layer = Sum(nn.Linear(3, 2), nn.Linear(3, 2))
+    >>> layer(torch.zeros(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(self, *branches: nn.Module) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Σ of the branches."""
+        return torch.stack([branch(inputs) for branch in self.branches]).sum(dim=0)
+
+
+class Residual(nn.Module):
+    """Inputs plus what a chain of layers makes of them.
+
+    Parameters
+    ----------
+    *layers : nn.Module
+        The chain.
+    shortcut : nn.Module, optional
+        What the inputs pass instead of being added as they are, where shapes differ.
+
+    >>> layer = Residual(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 3))
+    >>> layer(torch.zeros(5, 3)).shape
+    torch.Size([5, 3])
+    """
+
+    def __init__(self, *layers: nn.Module, shortcut: nn.Module | None = None) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*layers)
+        self.shortcut = nn.Identity() if shortcut is None else shortcut
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Shortcut plus chain."""
+        return self.shortcut(inputs) + self.layers(inputs)
+
+
+class Concatenate(nn.Module):
+    """What its branches make of the same inputs, side by side.
+
+    Parameters
+    ----------
+    *branches : nn.Module
+        ``nn.Identity()`` keeps the inputs themselves.
+    dim : int
+        The axis along which they are joined: channels, by default.
+
+    >>> layer = Concatenate(nn.Identity(), nn.Linear(3, 2))
+    >>> layer(torch.zeros(5, 3)).shape
+    torch.Size([5, 5])
+    """
+
+    def __init__(self, *branches: nn.Module, dim: int = 1) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+        self.dim = dim
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The branches, joined."""
+        return torch.cat([branch(inputs) for branch in self.branches], dim=self.dim)

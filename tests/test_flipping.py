@@ -1,0 +1,332 @@
+"""Algorithm 1 and the kernel density behind it, against literal loops and cases solved by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_wine, make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import whyclust as wc
+from whyclust.imputation import KernelDensity, bandwidth, choose
+from whyclust.metrics import flipping_auc
+from whyclust.network.encoded import EncodedRows
+
+
+def blobs(n=40, d=4, k=3, seed=0):
+    X, _ = make_blobs(n, centers=k, n_features=d, cluster_std=3.0, random_state=seed)
+    return X, KMeans(k, n_init=3, random_state=0).fit(X)
+
+
+# --------------------------------------------------------------------------- kernel density
+
+
+def leave_one_out(rows, sigma):
+    """Eqs. (39) to (41), with loops."""
+    n, d = rows.shape
+    total = 0.0
+    for i in range(n):
+        density = 0.0
+        for j in range(n):
+            if j != i:
+                square = ((rows[i] - rows[j]) ** 2).sum()
+                density += np.exp(-square / (2 * sigma**2)) / (2 * np.pi * sigma**2) ** (d / 2)
+        total -= np.log(density / (n - 1))
+    return total
+
+
+def test_bandwidth_minimises_the_leave_one_out_loss():
+    rows = np.random.default_rng(0).normal(size=(25, 3))
+    found = optimize.minimize_scalar(
+        lambda s: leave_one_out(rows, s), bounds=(0.05, 3), method="bounded", options={"xatol": 1e-9}
+    )
+    assert abs(bandwidth(rows) - found.x) < 1e-6
+
+
+def test_bandwidth_is_a_fixed_point_of_equation_42():
+    rows = np.random.default_rng(1).normal(size=(20, 4))
+    sigma = bandwidth(rows)
+    total = 0.0
+    for i in range(20):
+        weights = [np.exp(-((rows[i] - rows[j]) ** 2).sum() / (2 * sigma**2)) for j in range(20) if j != i]
+        squares = [((rows[i] - rows[j]) ** 2).sum() for j in range(20) if j != i]
+        total += np.dot(weights, squares) / sum(weights)
+    assert abs(sigma**2 - total / rows.size) < 1e-9
+
+
+def test_bandwidth_of_copies():
+    rows = np.repeat(np.random.default_rng(0).normal(size=(10, 2)), 2, axis=0)
+    assert bandwidth(rows) == bandwidth(np.unique(rows, axis=0))
+    assert bandwidth(np.zeros((5, 2))) == 1.0
+
+
+def test_rows_are_chosen_as_in_equation_44():
+    generator = np.random.default_rng(0)
+    distances = generator.random((3, 5)) * 4
+    n_draws = 40_000
+    chosen = choose(distances, generator.random((n_draws, 3)))
+    for point in range(3):
+        weights = np.exp(-distances[point] / 2)
+        share = np.bincount(chosen[:, point], minlength=5) / n_draws
+        assert np.abs(share - weights / weights.sum()).max() < 4 * 0.5 / np.sqrt(n_draws)
+    # The quantile function, literally.
+    uniform = generator.random((50, 3))
+    for draw, row in zip(uniform, choose(distances, uniform), strict=True):
+        for point in range(3):
+            weights = np.exp(-distances[point] / 2)
+            assert row[point] == np.searchsorted(np.cumsum(weights) / weights.sum(), draw[point], "right")
+
+
+def test_far_rows_are_never_chosen_and_nothing_overflows():
+    distances = np.array([[1e6, 1e6 + 1, 1e9]])
+    assert set(choose(distances, np.linspace(0, 0.999, 50)[:, None]).ravel()) == {0, 1}
+
+
+def test_conditional_samples_have_the_conditional_moments():
+    """E[x_F | x_P] = Σ α_n x_n and the variance of the mixture, Eq. (43)."""
+    rows = np.random.default_rng(3).normal(size=(30, 3)) * [1.0, 5.0, 0.1]
+    density = KernelDensity.fit(rows)
+    assert np.allclose(density.scale, rows.std(axis=0))
+    point = rows[:1] + 0.3 * density.scale
+    path = density.path(point, np.arange(3))
+    path.reveal(np.array([1]))
+    drawn = path.sample(60_000, np.random.default_rng(0))[:, 0]
+    unit = density.sigma * density.scale
+    weights = np.exp(-(((rows[:, 1] - point[0, 1]) / unit[1]) ** 2) / 2)
+    weights /= weights.sum()
+    mean = weights @ rows
+    variance = weights @ (rows - mean) ** 2 + unit**2
+    assert (drawn[:, 1] == point[0, 1]).all()
+    for column in (0, 2):
+        error = np.sqrt(variance[column] / len(drawn))
+        assert abs(drawn[:, column].mean() - mean[column]) < 5 * error
+        assert abs(drawn[:, column].var() / variance[column] - 1) < 0.03
+
+
+def test_a_density_takes_a_sample_of_many_rows():
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    density = KernelDensity.fit(rows, max_rows=100)
+    assert len(density.rows) == 100
+    assert len(np.unique(density.rows, axis=0)) == 100
+    with pytest.raises(ValueError, match="needs two rows or more, found 1"):
+        KernelDensity.fit(rows[:1])
+
+
+# --------------------------------------------------------------------------- Algorithm 1
+
+
+def literal_curve(predict, point, relevance, cluster, fill):
+    """Algorithm 1 for one point, with the empty point in front."""
+    known = np.zeros(len(point), dtype=bool)
+    curve = [predict(fill(point, known)) == cluster]
+    for column in np.argsort(-relevance):
+        known[column] = True
+        curve.append(predict(fill(point, known)) == cluster)
+    return np.array(curve, dtype=float)
+
+
+@pytest.mark.parametrize("order", ["insert", "delete"])
+@pytest.mark.parametrize("imputer", ["zero", "mean"])
+def test_equals_algorithm_1_with_loops(order, imputer):
+    X, model = blobs()
+    ex = wc.explain(model, X)
+    value = np.zeros(4) if imputer == "zero" else X.mean(axis=0)
+    curves = []
+    for row in range(len(X)):
+        sign = 1 if order == "insert" else -1
+        curve = literal_curve(
+            lambda x: model.predict(x[None])[0],
+            X[row],
+            sign * ex.values[row],
+            ex.clusters[row],
+            lambda x, known: np.where(known, x, value),
+        )
+        curves.append(curve if order == "insert" else curve[::-1])
+    areas = [100 * np.trapezoid(curve) / 4 for curve in curves]
+    result = flipping_auc(model, X, ex, imputer=imputer, order=order, n_repeats=3)
+    assert np.abs(result.per_point - areas).max() < 1e-4
+    assert abs(result.auc - np.mean(areas)) < 1e-4
+    assert np.abs(result.curve - np.mean(curves, axis=0)).max() < 1e-6
+    assert abs(result.error - np.std(areas, ddof=1) / np.sqrt(len(X))) < 1e-4
+    assert result.per_repeat.shape == (3,)
+    assert 0 < result.auc < 100
+
+
+def test_kernel_density_path_equals_sampling_afresh():
+    """Distances that grow column by column are those to the known columns."""
+    X, _ = blobs(30, 5)
+    density = KernelDensity.fit(X)
+    points = X[:7] + 0.1
+    generator = np.random.default_rng(0)
+    order = np.array([generator.permutation(5) for _ in range(7)])
+    path = density.path(points, np.arange(5))
+    for step in range(5):
+        path.reveal(order[:, step])
+        for i in range(7):
+            unit = density.sigma * density.scale
+            square = (((points[i] - X) / unit) ** 2)[:, order[i, : step + 1]].sum(axis=1)
+            assert np.abs(path.distances[i] - square).max() < 1e-9
+            assert set(np.flatnonzero(path.known[i])) == set(order[i, : step + 1])
+
+
+def test_solved_by_hand():
+    """Two clusters told apart by the first column alone; the second column is never looked at."""
+
+    def predict(points):
+        return (points[:, 0] > 0).astype(int)
+
+    X = np.array([[2.0, 5.0], [3.0, -5.0], [-1.0, 1.0]])
+    right = np.array([[1.0, 0.0]] * 3)
+    # Imputed by zero: points of cluster 1 begin outside (0 is not > 0), the other one inside.
+    result = flipping_auc(predict, X, right, imputer="zero")
+    assert result.per_point.tolist() == [75.0, 75.0, 100.0]
+    wrong = flipping_auc(predict, X, 1 - right, imputer="zero")
+    assert wrong.per_point.tolist() == [25.0, 25.0, 100.0]
+    assert result.curve.tolist() == pytest.approx([1 / 3, 1, 1])
+    removed = flipping_auc(predict, X, right, imputer="zero", order="delete")
+    assert removed.per_point.tolist() == [25.0, 25.0, 100.0]
+    assert removed.to_pandas().columns.tolist() == ["columns removed", "share in cluster"]
+
+
+def test_a_users_imputer_sees_only_what_is_known():
+    X, model = blobs(12)
+    seen = []
+
+    def imputer(points, known, generator):
+        assert np.isnan(points[~known]).all()
+        assert (points[known] == X[known]).all()
+        seen.append(known.sum(axis=1))
+        return np.where(known, points, X.mean(axis=0))
+
+    ex = wc.explain(model, X)
+    own = flipping_auc(model, X, ex, imputer=imputer, n_repeats=2)
+    assert own.auc == flipping_auc(model, X, ex, imputer="mean").auc
+    assert own.imputer == "given"
+    assert [int(counts[0]) for counts in seen] == [0, 0, 1, 1, 2, 2, 3, 3, 4]
+    with pytest.raises(ValueError, match=r"returned shape \(12, 3\), expected \(12, 4\)"):
+        flipping_auc(model, X, ex, imputer=lambda points, known, generator: points[:, :3])
+    with pytest.raises(ValueError, match="returned NaN or infinity"):
+        flipping_auc(model, X, ex, imputer=lambda points, known, generator: points)
+
+
+def test_ties_are_broken_at_random_and_not_by_the_order_of_columns():
+    """Only the last column matters, and relevance does not tell it from the others but the first."""
+
+    def predict(points):
+        return (points[:, -1] > 0).astype(int)
+
+    X = np.ones((4000, 5))
+    relevance = np.zeros((4000, 5))
+    relevance[:, 0] = 1.0
+    curve = flipping_auc(predict, X, relevance, imputer="zero", n_repeats=1).curve
+    assert np.abs(curve - [0, 0, 0.25, 0.5, 0.75, 1]).max() < 0.03
+
+
+def test_the_same_seed_gives_the_same_draws_and_blocks_change_nothing_but_draws(monkeypatch):
+    X, model = blobs(60)
+    ex = wc.explain(model, X)
+    first = flipping_auc(model, X, ex, random_state=1)
+    assert first.auc == flipping_auc(model, X, ex, random_state=1).auc
+    assert first.auc != flipping_auc(model, X, ex, random_state=2).auc
+    whole = flipping_auc(model, X, ex, imputer="mean").per_point
+    monkeypatch.setattr("whyclust.metrics.flipping._BLOCK_NUMBERS", 500)
+    assert (flipping_auc(model, X, ex, imputer="mean").per_point == whole).all()
+    assert abs(flipping_auc(model, X, ex, n_repeats=60).auc - first.auc) < 3
+
+
+def test_relevance_is_better_than_chance_and_chance_than_its_reverse():
+    X = StandardScaler().fit_transform(load_wine().data)
+    model = KMeans(6, n_init=10, random_state=0).fit(X)
+    ex = wc.explain(model, X)
+    chance = np.random.default_rng(0).random(X.shape)
+    scores = [flipping_auc(model, X, values).auc for values in (ex, chance, -ex.values)]
+    assert scores[0] > scores[1] + 5 > scores[2] + 15
+
+
+def test_columns_are_added_with_all_of_their_encoded_columns():
+    generator = np.random.default_rng(0)
+    colour = generator.choice(["red", "green", "blue"], 60)
+    frame = pd.DataFrame({"unused": ["text"] * 60, "colour": colour, "size": generator.normal(size=60)})
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["colour"]), (StandardScaler(), ["size"]), sparse_threshold=0
+    )
+    model = make_pipeline(steps, KMeans(3, n_init=5, random_state=0)).fit(frame)
+    net = wc.neuralize(model, frame)
+    rows = EncodedRows.of(net, frame)
+    assert rows.sources.tolist() == [1, 1, 1, 2]
+    assert np.array_equal(rows.net.predict(rows.points), model.predict(frame))
+    ones = np.ones((60, 4))
+    assert rows.collect(ones).tolist() == [[0.0, 3.0, 1.0]] * 60
+    path = KernelDensity.fit(rows.points).path(rows.points, rows.sources)
+    path.reveal(np.resize([0, 1, 2], 60))
+    assert path.known[0].tolist() == [False] * 4
+    assert path.known[1].tolist() == [True, True, True, False]
+    assert path.known[2].tolist() == [False, False, False, True]
+    ex = wc.explain(model, frame)
+    result = flipping_auc(model, frame, ex)
+    assert result.curve[-1] == 1
+    assert result.auc > flipping_auc(model, frame, -ex.values).auc
+
+
+def test_hidden_layers_are_scored_by_a_function():
+    X, _ = blobs(30)
+    hidden = np.maximum(X, 0)
+    classes = KMeans(3, n_init=3, random_state=0).fit(hidden)
+    result = flipping_auc(classes.predict, hidden, hidden**2, imputer="zero")
+    assert result.curve[-1] == 1
+    with pytest.raises(ValueError, match=r"returned shape \(\), expected|returned shape \(\) for"):
+        flipping_auc(lambda points: 0, hidden, hidden**2, imputer="zero")
+
+
+def test_a_chosen_cluster_is_what_is_scored():
+    X, model = blobs(30)
+    ex = wc.explain(model, X, cluster=1)
+    inside = model.labels_ == 1
+    result = flipping_auc(model, X, ex, imputer="mean")
+    assert result.curve[-1] == pytest.approx(inside.mean())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, ex: (X[:-1], ex), "explanation has 40 rows, but X has 39"),
+        (lambda X, ex: (X, ex.values[:, :3]), "explanation has 3 columns, but X has 4"),
+        (lambda X, ex: (X + 1.0, ex), "rows with other values than X"),
+        (lambda X, ex: (X[::-1], ex), "rows with other values than X"),
+        (lambda X, ex: (X, np.ones_like(X)), "tells no column from another"),
+        (lambda X, ex: (X, np.repeat(X[:, :1], 4, axis=1)), "the same relevance, so there is no order"),
+        (lambda X, ex: (X, np.where(X > 0, np.nan, X)), "not finite"),
+    ],
+)
+def test_nonsense_is_refused(change, message):
+    X, model = blobs()
+    table, explanation = change(X, wc.explain(model, X))
+    with pytest.raises(ValueError, match=message):
+        flipping_auc(model, table, explanation)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "sideways"}, "order='sideways' is unknown, expected one of insert, delete"),
+        ({"n_repeats": 0}, "n_repeats=0, expected a whole number"),
+        ({"imputer": "median"}, "imputer='median' is unknown, expected one of kde, zero, mean"),
+        ({"background": np.zeros((5, 3))}, "3"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    X, model = blobs()
+    with pytest.raises(ValueError, match=message):
+        flipping_auc(model, X, wc.explain(model, X), **options)
+
+
+def test_frames_in_another_order_of_columns():
+    X, _ = blobs()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = KMeans(3, n_init=3, random_state=0).fit(frame)
+    ex = wc.explain(model, frame)
+    mixed = frame[["c", "a", "d", "b"]]
+    assert flipping_auc(model, mixed, ex).auc == flipping_auc(model, frame, ex).auc
