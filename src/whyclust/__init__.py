@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whyclust import baselines, cluster, datasets, metrics, report
+    from whyclust import baselines, cluster, datasets, deep, metrics, propagate, report
     from whyclust._explain import explain
     from whyclust.auditing import Audit, audit
     from whyclust.explanation import Explanation
@@ -37,11 +37,13 @@ __all__ = [
     "baselines",
     "cluster",
     "datasets",
+    "deep",
     "explain",
     "load",
     "metrics",
     "neuralize",
     "neuralizer",
+    "propagate",
     "report",
     "save",
 ]
@@ -60,7 +62,9 @@ _EXPORTS = {
     "baselines": ("whyclust.baselines", None),
     "cluster": ("whyclust.cluster", None),
     "datasets": ("whyclust.datasets", None),
+    "deep": ("whyclust.deep", None),
     "metrics": ("whyclust.metrics", None),
+    "propagate": ("whyclust.propagate", None),
     "report": ("whyclust.report", None),
 }
 

@@ -115,7 +115,7 @@ def save(thing: Any, path: str | Path) -> Path:
     if suffix != ".npz":
         expected = ".parquet or .npz" if isinstance(thing, Explanation) else ".npz"
         raise ValueError(f"{path.name} ends in {suffix!r}, expected {expected}: rename the file.")
-    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS}:
+    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS} and not _is_deep(thing):
         raise TypeError(
             f"{type(thing).__name__} is not one of whyclust's own models, networks or explanations: "
             "save wc.neuralize(model), which predicts and explains."
@@ -168,9 +168,14 @@ def load(path: str | Path) -> Any:
         thing = _unpack(header["content"], arrays)
     except Exception:
         raise refused from None
-    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS}:
+    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS} and not _is_deep(thing):
         raise refused
     return thing
+
+
+def _is_deep(thing: Any) -> bool:
+    """Whether this is a fitted model of whyclust.deep, told without importing torch."""
+    return type(thing).__module__.startswith("whyclust.deep.") and hasattr(thing, "model_")
 
 
 def _store(array: NDArray, arrays: dict[str, NDArray]) -> str:
@@ -214,6 +219,17 @@ def _pack(thing: Any, arrays: dict[str, NDArray]) -> Any:
         return {"class": name, "state": state}
     if _ESTIMATORS.get(name, _ENCODERS.get(name)) is type(thing):
         return {"estimator": name, "state": {k: _pack(v, arrays) for k, v in vars(thing).items()}}
+    if _is_deep(thing):
+        from whyclust.deep.stored import to_arrays
+
+        description, named = to_arrays(thing)
+        places = {key: _store(array, arrays) for key, array in named.items()}
+        return {"deep": _pack(description, arrays), "arrays": places}
+    if name == "Trunk":
+        raise TypeError(
+            "The network of a deep clustering holds modules, which a file without code cannot bring back: "
+            "save the model itself, and neuralise it again after loading."
+        )
     raise TypeError(
         f"A {name} cannot be saved without pickle: replace it (a number as random_state, a kernel by "
         "its name) before saving."
@@ -246,6 +262,11 @@ def _unpack(packed: Any, arrays: dict[str, NDArray]) -> Any:
     if "class" in packed:
         kind = _CLASSES[packed["class"]]
         return kind(**{key: _unpack(value, arrays) for key, value in packed["state"].items()})
+    if "deep" in packed:
+        from whyclust.deep.stored import from_arrays
+
+        named = {key: arrays[place] for key, place in packed["arrays"].items()}
+        return from_arrays(_unpack(packed["deep"], arrays), named)
     if "dtype" in packed:
         dtype = np.dtype(packed["dtype"])
         return dtype.type if packed["type"] else dtype

@@ -1,0 +1,21 @@
+"""Deep clusterings: a network learns an embedding in which clusters are centroids.
+
+Needs PyTorch, the extra ``whyclust[torch]``. All of them are scikit-learn estimators and share one
+training loop, which goes on where it was killed if it is given a ``checkpoint``.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("whyclust.deep needs PyTorch: pip install 'whyclust[torch]'.") from error
+
+from whyclust.deep import explained as _explained  # noqa: F401  (registers the networks of all models)
+from whyclust.deep.autoencoder_k_means import AutoencoderKMeans
+from whyclust.deep.clustering_module import ClusteringModule
+from whyclust.deep.clustering_network import CNet
+from whyclust.deep.dcn import DCN
+from whyclust.deep.dec import DEC, IDEC
+from whyclust.deep.dkm import DKM
+from whyclust.deep.mixture_em import ClusteringModuleEM
+
+__all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule", "ClusteringModuleEM"]

@@ -1,0 +1,314 @@
+"""What all deep clusterings share: checked input, starts, devices, predictions.
+
+An estimator lists its parameters, says how its module is built (:meth:`DeepClusterer._model`) and, if the
+last losses do not tell good starts from bad ones, by what to compare them (:meth:`DeepClusterer._score`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from whyclust.deep.devices import choose_device, seed_torch
+from whyclust.deep.generation import Generative, spreads
+from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
+from whyclust.deep.networks import (
+    Autoencoder,
+    convolutional_autoencoder,
+    dense_autoencoder,
+    given_autoencoder,
+    initialise,
+)
+from whyclust.deep.phases import DeepModel
+from whyclust.deep.settings import check_image_shape, check_settings
+from whyclust.deep.training import Progress, evaluating, train
+
+_BLOCK = 4096
+# Squares of larger numbers, summed over columns, leave single precision.
+_LARGEST = 1e12
+# A cluster that holds more of the rows than this has swallowed the others.
+_SWALLOWED = 0.95
+# Settings that do not change what is learned.
+_ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device"}
+
+
+class DeepClusterer(
+    Generative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Base of all deep clusterings; a model says how it is built and what its phases are.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int of shape (n_samples,)
+    cluster_centers_ : ndarray of shape (n_clusters, embedding)
+        In the embedding; :meth:`decoded_centers` brings them to the table's columns.
+    cluster_spreads_ : ndarray of shape (n_clusters, embedding)
+        Standard deviation of the members of each cluster.
+    empty_clusters_ : ndarray of int
+        Clusters without members.
+    history_ : dict
+        ``history_[phase][term]`` lists a term of the loss, epoch by epoch, of the start that was kept.
+    scores_ : ndarray of shape (n_starts,)
+        By which starts are compared, lower is better; starts with empty clusters come last.
+    feature_means_ : ndarray of shape (n_features,)
+        Column means of the rows it was fitted on: what an explanation sees columns from.
+    model_ : DeepModel
+        The torch module.
+    device_ : str
+        Where it is.
+    n_features_in_ : int
+    """
+
+    n_clusters: int
+    n_init: int
+    device: Any
+    random_state: Any
+    verbose: Any
+    checkpoint: Any
+    checkpoint_every: int
+
+    # --- to be said by a model -----------------------------------------------------------------
+
+    def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
+        """The module, initialised, with its phases."""
+        raise NotImplementedError
+
+    def _score(self, model: DeepModel, data: Tensor, progress: Progress) -> float:
+        """By which starts are compared, lower is better; never by labels."""
+        trained = [terms for terms in progress.history.values() if terms]
+        return float(sum(values[-1] for values in trained[-1].values())) if trained else 0.0
+
+    def _check_settings(self) -> None:
+        """Refuse settings that make no sense; a model adds its own."""
+        check_settings(self.get_params(deep=False))
+
+    # --- fit -----------------------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Any:
+        """Train the network and its clusters.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        table = self._checked(X, reset=True)
+        if len(table) < self.n_clusters:
+            raise ValueError(
+                f"Found n_samples={len(table)}, fewer rows than n_clusters={self.n_clusters}: use fewer "
+                "clusters or more rows."
+            )
+        device = choose_device(self.device)
+        data = torch.from_numpy(table).to(device)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        keeper = self._keeper(data)
+        runs = Runs() if keeper is None else keeper.runs
+        model: DeepModel | None = None
+        # Modules draw from torch's global generators when they are made; those are as before afterwards.
+        cards = list(range(torch.cuda.device_count())) if device.type == "cuda" else []
+        with torch.random.fork_rng(devices=cards), ExitStack() as stack:
+            watchers: list[Any] = [] if keeper is None else [keeper]
+            if self.verbose:
+                watchers.append(stack.enter_context(Bar(type(self).__name__)))
+            for run in range(len(runs.scores), self.n_init):
+                seed_torch(seed + run, device)
+                generator = torch.Generator().manual_seed(seed + run)
+                model = self._model(table.shape[1], generator).to(device)
+                progress = None if keeper is None else keeper.resume(model, generator)
+                progress = train(model, data, generator, progress=progress, watchers=watchers)
+                if progress.interrupted:
+                    self._tell_interrupted(progress, runs)
+                if not (progress.interrupted and runs.scores):
+                    with evaluating(model):
+                        score = self._score(model, data, progress)
+                        empty = self.n_clusters - len(self._labels(model, data).unique())
+                    runs.add(score, empty, progress, model)
+                if progress.interrupted:
+                    break
+                if keeper is not None:
+                    keeper.end_run()
+            if model is None:  # all starts were over when the checkpoint was written
+                model = self._model(table.shape[1], torch.Generator().manual_seed(seed)).to(device)
+        model.restore(runs.state)
+        self._take(model.eval(), device, table, runs)
+        return self
+
+    def _tell_interrupted(self, progress: Progress, runs: Runs) -> None:
+        kept = f"the best of {len(runs.scores)} earlier starts is taken instead" if runs.scores else ""
+        warnings.warn(f"{progress.interrupted}; {kept or 'the fit ends with it'}.", UserWarning, stacklevel=3)
+
+    def _take(self, model: DeepModel, device: torch.device, table: NDArray, runs: Runs) -> None:
+        """Keep what was learned."""
+        self.model_ = model
+        self.device_ = str(device)
+        self.history_ = runs.history
+        self.scores_ = np.asarray(runs.scores)
+        self.feature_means_ = table.mean(axis=0)
+        self.labels_ = self._over_rows(lambda x: self._labels(self.model_, x), table)
+        embedded = self._over_rows(self.model_.embed, table)
+        self._n_features_out = embedded.shape[1]
+        self.cluster_centers_ = model.cluster_centers().detach().cpu().numpy().copy()
+        self.cluster_spreads_ = spreads(embedded, self.labels_, self.n_clusters)
+        self._report_collapse()
+
+    def _keeper(self, data: Tensor) -> Keeper | None:
+        if self.checkpoint is None:
+            return None
+        if not isinstance(self.random_state, (int, np.integer)):
+            raise ValueError(
+                f"checkpoint needs a fixed seed to go on from, but random_state is {self.random_state!r}: "
+                "pass a whole number."
+            )
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in _ASIDE}
+        mark = fingerprint(type(self).__name__, settings, data)
+        return Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
+
+    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        """The table in single precision."""
+        least = 2 if reset else 1
+        table = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64], ensure_min_samples=least)
+        largest = float(max(table.max(), -table.min()))
+        if largest > _LARGEST:
+            raise ValueError(
+                f"X holds values as large as {largest:.3g}, too large for single precision: rescale the "
+                "columns (StandardScaler in a Pipeline)."
+            )
+        table = np.ascontiguousarray(table, dtype=np.float32)
+        return table if table.flags.writeable else table.copy()  # torch takes no read-only memory
+
+    def _pretrained(self) -> bool:
+        """Whether the autoencoder is another fitted model's."""
+        return isinstance(getattr(self, "autoencoder", None), DeepClusterer)
+
+    def _autoencoder(self, n_features: int, generator: torch.Generator) -> Autoencoder:
+        """The autoencoder: another model's, the user's modules, or a new one."""
+        settings = self.get_params(deep=False)
+        given, width = settings["autoencoder"], settings["embedding_dim"]
+        if given is not None:
+            return given_autoencoder(*_modules(given), n_features, width)
+        width = int(self.n_clusters if width is None else width)
+        hidden = [int(size) for size in settings["hidden"]]
+        if settings["image_shape"] is None:
+            result = dense_autoencoder(n_features, width, hidden, settings["activation"])
+        else:
+            shape = check_image_shape(settings["image_shape"], n_features)
+            result = convolutional_autoencoder(shape, width, hidden, settings["activation"])
+        initialise(result, generator)
+        return result
+
+    def _report_collapse(self) -> None:
+        counts = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.empty_clusters_ = np.flatnonzero(counts == 0)
+        share = counts.max() / counts.sum()
+        if self.n_clusters == 1:
+            return
+        if len(self.empty_clusters_) or share > _SWALLOWED:
+            told = f"{len(self.empty_clusters_)} of {self.n_clusters} clusters are empty"
+            warnings.warn(
+                f"The clusters have collapsed: {told} and the largest holds {share:.0%} of the rows. Try "
+                "standardised columns, pretraining, more starts (n_init) or fewer clusters.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]  # the network's own
+        return tags
+
+    def __sklearn_clone__(self) -> DeepClusterer:
+        # A fitted model given as autoencoder is a value here, as arrays are: its clone would be unfitted.
+        settings = self.get_params(deep=False)
+        copies = {
+            name: value if name == "autoencoder" else clone(value, safe=False)
+            for name, value in settings.items()
+        }
+        result = type(self)(**copies)
+        for name in ("_sklearn_output_config", "_metadata_request"):
+            if name in vars(self):
+                setattr(result, name, vars(self)[name].copy())
+        return result
+
+    # --- answers -------------------------------------------------------------------------------
+
+    def _labels(self, model: DeepModel, x: Tensor) -> Tensor:
+        return torch.cat([model.logits(model.embed(part)).argmax(dim=1) for part in x.split(_BLOCK)])
+
+    def _over_rows(self, function: Any, table: NDArray) -> NDArray:
+        """Apply a function of tensors, block by block."""
+        device = torch.device(self.device_)
+        with evaluating(self.model_):
+            parts = [
+                function(torch.from_numpy(table[start : start + _BLOCK]).to(device)).cpu().numpy()
+                for start in range(0, len(table), _BLOCK)
+            ]
+        return np.concatenate(parts)
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Return the cluster of each row."""
+        check_is_fitted(self)
+        return self._over_rows(lambda x: self._labels(self.model_, x), self._checked(X, reset=False))
+
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Return the soft assignment of each row to each cluster."""
+        check_is_fitted(self)
+        table = self._checked(X, reset=False)
+        return self._over_rows(lambda x: self.model_.probabilities(self.model_.embed(x)), table)
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Return the embedding of each row."""
+        check_is_fitted(self)
+        return self._over_rows(self.model_.embed, self._checked(X, reset=False))
+
+    def decode(self, Z: ArrayLike) -> NDArray:
+        """Return the rows that points of the embedding stand for.
+
+        Parameters
+        ----------
+        Z : array of shape (n, embedding), or one point
+            As :meth:`transform` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+        """
+        check_is_fitted(self)
+        points = np.array(Z, dtype=np.float32, ndmin=2)
+        if points.ndim != 2 or points.shape[1] != self._n_features_out or not np.isfinite(points).all():
+            raise ValueError(
+                f"Z has shape {np.shape(Z)}, expected finite numbers of shape (n, {self._n_features_out}): "
+                "points of the embedding, as transform returns them."
+            )
+        return self._over_rows(self.model_.decode, points)
+
+
+def _modules(given: Any) -> tuple[nn.Module, nn.Module]:
+    """Encoder and decoder: a fitted model's, or a pair."""
+    if isinstance(given, DeepClusterer):
+        check_is_fitted(given, msg="autoencoder is a %(name)s that is not fitted yet: call its fit first.")
+        network = getattr(given.model_, "autoencoder", None)
+        if network is None:
+            raise ValueError(f"autoencoder is a {type(given).__name__}, which has no autoencoder to share.")
+        return network.encoder, network.decoder
+    pair = given if isinstance(given, (tuple, list)) else ()
+    if len(pair) != 2 or not all(isinstance(module, nn.Module) for module in pair):
+        raise TypeError(
+            f"autoencoder is a {type(given).__name__}, expected None, a pair (encoder, decoder) of torch "
+            "modules, or a fitted deep clustering."
+        )
+    return pair[0], pair[1]

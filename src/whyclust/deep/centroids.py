@@ -1,0 +1,121 @@
+"""An autoencoder and centroids of its embedding: what AE+KM, DEC, IDEC, DCN and DKM have in common."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+
+from whyclust.deep.networks import Autoencoder
+from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
+
+# Starts of k-means on the embedding (section 5.2.1 of CM).
+_STARTS = 20
+
+
+def squared_distances(z: Tensor, centers: Tensor) -> Tensor:
+    """‖z − μ‖² of all pairs, by one matrix product.
+
+    Around the median of the centroids, so that neither an embedding far from the origin nor a centroid far
+    from the others costs digits.
+    """
+    middle = centers.detach().median(dim=0).values
+    z, centers = z - middle, centers - middle
+    squares = (z**2).sum(dim=1, keepdim=True) + (centers**2).sum(dim=1)
+    return (squares - 2.0 * z @ centers.T).clamp_min(0.0)
+
+
+class CentroidModel(DeepModel):
+    """An autoencoder and centroids of its embedding: the nearest one wins.
+
+    Parameters
+    ----------
+    autoencoder : Autoencoder
+    settings : estimator
+        With ``n_clusters`` and the settings of the phases.
+    learned : bool
+        Whether centroids are moved by gradients.
+    """
+
+    centers: Tensor
+    reseeded: Tensor
+
+    def __init__(self, autoencoder: Autoencoder, settings: Any, *, learned: bool = False) -> None:
+        super().__init__()
+        self.autoencoder = autoencoder
+        self.settings = settings
+        centers = torch.zeros(settings.n_clusters, autoencoder.embedding_dim)
+        if learned:
+            self.centers = nn.Parameter(centers)
+        else:
+            self.register_buffer("centers", centers)
+        self.register_buffer("reseeded", torch.zeros((), dtype=torch.long))
+
+    def embed(self, x: Tensor) -> Tensor:
+        """The encoder's output."""
+        return self.autoencoder.encoder(x)
+
+    def decode(self, z: Tensor) -> Tensor:
+        """The decoder's output."""
+        return self.autoencoder.decoder(z)
+
+    def cluster_centers(self) -> Tensor:
+        """The centroids."""
+        return self.centers
+
+    def logits(self, z: Tensor) -> Tensor:
+        """Minus the squared distances."""
+        return -squared_distances(z, self.centers)
+
+    def reconstruction(self, x: Tensor, rows: Tensor) -> Terms:
+        """Squared error of the autoencoder, summed over columns, mean over rows."""
+        _, back = self.autoencoder(x)
+        return {"reconstruction": squared_error(x, back)}
+
+    def pretraining(self, epochs: int, adam: Adam) -> Phase:
+        """A phase in which the autoencoder learns alone; none if it is another model's."""
+        return Phase(
+            "autoencoder",
+            0 if self.settings._pretrained() else epochs,
+            self.reconstruction,
+            list(self.autoencoder.parameters()),
+            adam,
+            self.settings.batch_size,
+            patience=self.settings.patience,
+        )
+
+    def cluster_embedding(self, data: Tensor, generator: torch.Generator) -> None:
+        """Set the centroids by k-means on the embedding of all rows."""
+        embedded = rows_embedded(self, data)
+        if not bool(torch.isfinite(embedded).all()):
+            raise FloatingPointError(
+                "The embedding is not finite: lower learning_rate, or rescale the columns (StandardScaler in "
+                "a Pipeline)."
+            )
+        seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
+        model = KMeans(len(self.centers), n_init=_STARTS, random_state=seed)
+        # One thread: sums in the order of several are not the same twice. Too few distinct rows are
+        # reported as a collapse when the fit is over.
+        with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(embedded.cpu().numpy())
+        self.centers.data.copy_(torch.from_numpy(model.cluster_centers_))
+
+    def seed_empty(self, empty: list[int], z: Tensor) -> None:
+        """Move centroids, one after the other, to the embedded row that is farthest from all others."""
+        others = [cluster for cluster in range(len(self.centers)) if cluster not in empty]
+        distance = squared_distances(z, self.centers[others]).amin(dim=1)
+        for cluster in empty:
+            self.centers.data[cluster] = z[distance.argmax()]
+            distance = torch.minimum(distance, (z - self.centers[cluster]).square().sum(dim=1))
+        self.reseeded += len(empty)
+
+
+def squared_error(x: Tensor, back: Tensor) -> Tensor:
+    """Summed over columns, mean over rows."""
+    return (x - back).square().sum() / len(x)

@@ -1,0 +1,59 @@
+"""Checkpoints: a fit that was killed goes on where it stood, with the same result.
+
+A checkpoint is an .npz of plain arrays and a line of JSON: nothing in it can run code.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from whyclust._atomic import write_whole
+
+_META = "__meta__"
+
+
+def write_checkpoint(path: Path, meta: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+    """Write in one step: a kill leaves the old file or the new one."""
+    members: dict[str, Any] = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    members[_META] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    write_whole(path, lambda stream: np.savez(stream, **members))
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Read what :func:`write_checkpoint` wrote, or say what is wrong with the file."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        meta = json.loads(arrays.pop(_META).tobytes().decode())
+    except (ValueError, KeyError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        # numpy says of some files that pickle would open them: that is no advice to pass on.
+        raise ValueError(
+            f"checkpoint {str(path)!r} is damaged or no checkpoint ({type(error).__name__}): name another "
+            "file, or delete it to start anew."
+        ) from None
+    return meta, {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """An optimiser's state as named tensors."""
+    return {
+        f"optimizer.{number}.{name}": torch.as_tensor(value)
+        for number, entries in optimizer.state_dict()["state"].items()
+        for name, value in entries.items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+    """Put named tensors back into an optimiser of the same parameters."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, entry = name.split(".", 2)
+            state.setdefault(int(number), {})[entry] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,172 @@
+"""DCN: hard assignments, and centroids that follow their members."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from whyclust.deep.base import DeepClusterer
+from whyclust.deep.centroids import CentroidModel, squared_distances, squared_error
+from whyclust.deep.networks import Autoencoder
+from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
+from whyclust.deep.presets import WithPresets
+from whyclust.deep.settings import positive
+from whyclust.deep.training import evaluating
+
+# Members that a centroid is taken to have had before the first: it moves by 1/count with each.
+_FIRST_COUNT = 100
+
+
+class _ClusteringNetwork(CentroidModel):
+    counts: Tensor
+    earlier_counts: Tensor
+
+    def __init__(self, autoencoder: Autoencoder, settings: Any) -> None:
+        super().__init__(autoencoder, settings)
+        counts = torch.full((settings.n_clusters,), _FIRST_COUNT, dtype=torch.long)
+        self.register_buffer("counts", counts)
+        self.register_buffer("earlier_counts", counts.clone())
+
+    def nearest(self, z: Tensor) -> Tensor:
+        """The cluster of each embedded row."""
+        return squared_distances(z, self.centers).argmin(dim=1)
+
+    def loss(self, x: Tensor, rows: Tensor) -> Terms:
+        """‖x − x̂‖² + ½ λ ‖z − μ_s‖², s the nearest centroid, mean over rows (Yang et al., Eq. 4)."""
+        z, back = self.autoencoder(x)
+        own = self.centers[self.nearest(z.detach())]
+        return {
+            "reconstruction": squared_error(x, back),
+            "clustering": 0.5 * self.settings.lam * squared_error(z, own),
+        }
+
+    def move_centers(self, x: Tensor, rows: Tensor) -> None:
+        """Eq. (8): each member moves its centroid by 1/count, and is counted.
+
+        Steps of 1/(n + 1), …, 1/(n + m) from μ end at (n μ + Σ z) / (n + m): no loop over rows.
+        """
+        with evaluating(self):
+            z = self.embed(x)
+        labels = self.nearest(z)
+        members = torch.bincount(labels, minlength=len(self.centers))
+        sums = torch.zeros_like(self.centers).index_add_(0, labels, z)
+        before, after = self.counts[:, None].to(z.dtype), (self.counts + members)[:, None].to(z.dtype)
+        self.centers.copy_((before * self.centers + sums) / after)
+        self.counts += members
+
+    def revive(self, data: Tensor, epoch: int) -> None:
+        """Give centroids that had no member in the last epoch another place, and their first count."""
+        empty = torch.nonzero(self.counts == self.earlier_counts).flatten().tolist() if epoch else []
+        if empty and self.settings.reseed:
+            self.seed_empty(empty, rows_embedded(self, data))
+            self.counts[empty] = _FIRST_COUNT
+        self.earlier_counts.copy_(self.counts)
+
+    def phases(self) -> list[Phase]:
+        settings = self.settings
+        adam = Adam(settings.learning_rate)
+        return [
+            self.pretraining(settings.pretrain_epochs, adam),
+            Phase(
+                "clustering",
+                settings.epochs,
+                self.loss,
+                list(self.autoencoder.parameters()),
+                adam,
+                settings.batch_size,
+                begin=self.cluster_embedding,
+                before_epoch=self.revive,
+                after_step=self.move_centers,
+                patience=settings.patience,
+            ),
+        ]
+
+
+class DCN(WithPresets, DeepClusterer):
+    """Deep clustering network (Yang, Fu, Sidiropoulos and Hong, 2017).
+
+    Steps of the autoencoder, which bring rows nearer to their centroids, take turns with steps of the
+    centroids, which follow their members at a rate of 1/count. The count begins at 100 and is never reset, so
+    centroids come to rest.
+
+    Parameters
+    ----------
+    n_clusters : int
+    lam : float
+        λ, twice the weight of the clustering term.
+    reseed : bool
+        Whether centroids that had no member in an epoch are moved to rows far from all others.
+    epochs : int
+        After pretraining.
+    pretrain_epochs : int
+        Of the autoencoder alone; 0 begins at random, which this method was not made for.
+    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
+    n_init, device, random_state, verbose, checkpoint, checkpoint_every
+        As in :class:`AutoencoderKMeans`.
+
+    Attributes
+    ----------
+    n_reseeded_ : int
+        How often a centroid without members was moved.
+    labels_, cluster_centers_, cluster_spreads_, empty_clusters_, history_, scores_, model_, device_
+        See :class:`whyclust.deep.base.DeepClusterer`.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        lam: float = 0.1,
+        reseed: bool = True,
+        embedding_dim: int | None = None,
+        hidden: Any = (500, 500, 2000),
+        activation: str = "leaky_relu",
+        image_shape: tuple[int, int, int] | None = None,
+        autoencoder: Any = None,
+        epochs: int = 100,
+        pretrain_epochs: int = 100,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        patience: int | None = None,
+        n_init: int = 1,
+        device: Any = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.reseed = reseed
+        self.embedding_dim = embedding_dim
+        self.hidden = hidden
+        self.activation = activation
+        self.image_shape = image_shape
+        self.autoencoder = autoencoder
+        self.epochs = epochs
+        self.pretrain_epochs = pretrain_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.n_init = n_init
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    @property
+    def n_reseeded_(self) -> int:
+        """How often a centroid without members was moved."""
+        check_is_fitted(self)
+        return int(self.model_.reseeded)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        positive("lam", self.lam, zero=True)
+
+    def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
+        return _ClusteringNetwork(self._autoencoder(n_features, generator), self)

@@ -1,0 +1,244 @@
+"""DEC and IDEC: soft assignments are pulled towards their own sharpened form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from whyclust.deep.base import DeepClusterer
+from whyclust.deep.centroids import CentroidModel, squared_distances, squared_error
+from whyclust.deep.networks import Autoencoder
+from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
+from whyclust.deep.presets import WithPresets
+from whyclust.deep.settings import positive
+
+
+def target_distribution(q: Tensor) -> Tensor:
+    """p_ij ∝ q_ij² / Σ_i q_ij, over the clusters j (Xie et al., Eq. 3)."""
+    weight = q**2 / q.sum(dim=0).clamp_min(torch.finfo(q.dtype).tiny)
+    return weight / weight.sum(dim=1, keepdim=True)
+
+
+class _SelfTrained(CentroidModel):
+    """DEC, and IDEC where the reconstruction keeps a part in the loss."""
+
+    target: Tensor
+    labels: Tensor
+
+    def __init__(self, autoencoder: Autoencoder, settings: Any, *, gamma: float, reconstruct: bool) -> None:
+        super().__init__(autoencoder, settings, learned=True)
+        self.gamma, self.reconstruct = gamma, reconstruct
+        self.register_buffer("target", torch.empty(0, settings.n_clusters))
+        self.register_buffer("labels", torch.empty(0, dtype=torch.long))
+
+    def logits(self, z: Tensor) -> Tensor:
+        """Their softmax is Student's t with one degree of freedom, q ∝ 1 / (1 + ‖z − μ‖²) (Eq. 1)."""
+        return -torch.log1p(squared_distances(z, self.centers))
+
+    def loss(self, x: Tensor, rows: Tensor) -> Terms:
+        """γ KL(p‖q) (Eq. 2), mean over rows, and the reconstruction for IDEC."""
+        z = self.embed(x)
+        p = self.target.index_select(0, rows)
+        divergence = (torch.xlogy(p, p) - p * self.logits(z).log_softmax(dim=1)).sum() / len(x)
+        terms = {"clustering": self.gamma * divergence}
+        if self.reconstruct:
+            terms["reconstruction"] = squared_error(x, self.decode(z))
+        return terms
+
+    def update_target(self, data: Tensor, step: int) -> bool:
+        """Compute p on all rows; True if hardly a label has changed since the last time."""
+        settings = self.settings
+        if settings.update_interval is None and step % max(1, -(-len(data) // settings.batch_size) // 2):
+            return False
+        q = self.probabilities(rows_embedded(self, data))
+        labels = q.argmax(dim=1)
+        settled = step > 0 and float((labels != self.labels).float().mean()) < settings.tol
+        self.target, self.labels = target_distribution(q), labels
+        return settled
+
+    def forget(self, data: Tensor) -> None:
+        """Targets of single rows are of no use after the fit."""
+        self.target, self.labels = self.target[:0].clone(), self.labels[:0].clone()
+
+    def phases(self) -> list[Phase]:
+        settings = self.settings
+        adam = Adam(settings.learning_rate)
+        moved = self.autoencoder if self.reconstruct else self.autoencoder.encoder
+        return [
+            self.pretraining(settings.pretrain_epochs, adam),
+            Phase(
+                "clustering",
+                settings.epochs,
+                self.loss,
+                [*moved.parameters(), self.centers],
+                adam,
+                settings.batch_size,
+                begin=self.cluster_embedding,
+                before_step=self.update_target,
+                every=settings.update_interval or 1,
+                end=self.forget,
+                patience=settings.patience,
+                comparable=False,
+            ),
+        ]
+
+
+class DEC(WithPresets, DeepClusterer):
+    """Deep embedded clustering (Xie, Girshick and Farhadi, 2016).
+
+    After pretraining, k-means places centroids in the embedding; then encoder and centroids are trained to
+    make the soft assignments q, Student's t around the centroids, match a sharper target p that is computed
+    from q on the whole data every few steps. The decoder is left as pretraining made it, so what it makes
+    of the embedding afterwards means little: :class:`IDEC` keeps it in training.
+
+    Parameters
+    ----------
+    n_clusters : int
+    update_interval : int or None
+        Steps between updates of p; None takes half an epoch. Published: 140 for MNIST, 30 for USPS, 20 for
+        smaller sets.
+    tol : float
+        Stop when a smaller share of the labels has changed from one update to the next.
+    epochs : int
+        At most, after pretraining.
+    pretrain_epochs : int
+        Of the autoencoder alone; 0 begins at random. How well this is done decides most of the result.
+    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
+    n_init, device, random_state, verbose, checkpoint, checkpoint_every
+        As in :class:`AutoencoderKMeans`.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, cluster_spreads_, empty_clusters_, history_, scores_, model_, device_
+        See :class:`whyclust.deep.base.DeepClusterer`.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        update_interval: int | None = None,
+        tol: float = 1e-3,
+        embedding_dim: int | None = None,
+        hidden: Any = (500, 500, 2000),
+        activation: str = "leaky_relu",
+        image_shape: tuple[int, int, int] | None = None,
+        autoencoder: Any = None,
+        epochs: int = 100,
+        pretrain_epochs: int = 100,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        patience: int | None = None,
+        n_init: int = 1,
+        device: Any = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.update_interval = update_interval
+        self.tol = tol
+        self.embedding_dim = embedding_dim
+        self.hidden = hidden
+        self.activation = activation
+        self.image_shape = image_shape
+        self.autoencoder = autoencoder
+        self.epochs = epochs
+        self.pretrain_epochs = pretrain_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.n_init = n_init
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        positive("tol", self.tol, zero=True)
+
+    def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
+        return _SelfTrained(self._autoencoder(n_features, generator), self, gamma=1.0, reconstruct=False)
+
+
+class IDEC(WithPresets, DeepClusterer):
+    """Improved deep embedded clustering (Guo, Gao, Liu and Yin, 2017): DEC that keeps reconstructing.
+
+    The loss is ‖x − x̂‖² + γ KL(p‖q), mean over rows, with squares summed over columns as in the paper. The
+    released code takes their mean: multiply `gamma` by the number of columns for its balance.
+
+    Parameters
+    ----------
+    n_clusters : int
+    gamma : float
+        Weight of the clustering term.
+    update_interval, tol, epochs, pretrain_epochs
+        As in :class:`DEC`.
+    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
+    n_init, device, random_state, verbose, checkpoint, checkpoint_every
+        As in :class:`AutoencoderKMeans`.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, cluster_spreads_, empty_clusters_, history_, scores_, model_, device_
+        See :class:`whyclust.deep.base.DeepClusterer`.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        gamma: float = 0.1,
+        update_interval: int | None = None,
+        tol: float = 1e-3,
+        embedding_dim: int | None = None,
+        hidden: Any = (500, 500, 2000),
+        activation: str = "leaky_relu",
+        image_shape: tuple[int, int, int] | None = None,
+        autoencoder: Any = None,
+        epochs: int = 100,
+        pretrain_epochs: int = 100,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        patience: int | None = None,
+        n_init: int = 1,
+        device: Any = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+        checkpoint: Any = None,
+        checkpoint_every: int = 10,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.update_interval = update_interval
+        self.tol = tol
+        self.embedding_dim = embedding_dim
+        self.hidden = hidden
+        self.activation = activation
+        self.image_shape = image_shape
+        self.autoencoder = autoencoder
+        self.epochs = epochs
+        self.pretrain_epochs = pretrain_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.n_init = n_init
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        positive("tol", self.tol, zero=True)
+        positive("gamma", self.gamma, zero=True)
+
+    def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
+        network = self._autoencoder(n_features, generator)
+        return _SelfTrained(network, self, gamma=self.gamma, reconstruct=True)

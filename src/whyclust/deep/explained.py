@@ -1,0 +1,102 @@
+"""Deep clusterings as the networks they already are (section IV of NEON).
+
+Nearest centroids and softmax heads both compare clusters by differences of affine functions of the
+embedding (Props. 1, 6 and 7); with the encoder's last linear layer these are affine in the activations
+before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from whyclust.deep.base import DeepClusterer
+from whyclust.deep.centroids import CentroidModel
+from whyclust.deep.clustering_module import ClusteringModuleModel
+from whyclust.deep.clustering_network import ClusteringNetworkModel
+from whyclust.deep.mixture_em import ClusteringModuleEM
+from whyclust.deep.phases import DeepModel
+from whyclust.deep.trunk import Trunk
+from whyclust.network import Features, LinearHead, MinPool, Neuralized, PrototypeHead, neuralizer
+from whyclust.network.models import Parts
+
+
+@neuralizer(DeepClusterer)
+def _deep(estimator: DeepClusterer) -> Parts:
+    model: DeepModel = estimator.model_
+    weights, biases, stiffness = _affine_logits(model)
+    encoder = model.autoencoder.encoder if hasattr(model, "autoencoder") else None
+    n_features = int(estimator.n_features_in_)
+    if encoder is None:
+        return Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool()
+    layers, last = _without_last(encoder)
+    if last is not None:
+        matrix, offset = _numbers(last)
+        weights, biases = weights @ matrix, biases + weights @ offset
+    if len(layers) == 0:  # a linear encoder is all in the head
+        return Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool()
+    features = Features.behind_trunk(n_features, Trunk.of(layers, estimator.feature_means_))
+    return features, LinearHead(weights, biases, stiffness), MinPool()
+
+
+def _affine_logits(model: DeepModel) -> tuple[NDArray, NDArray, float | None]:
+    """W, b of logits W·z + b, up to what all clusters share, and the stiffness of probabilities."""
+    if isinstance(model, CentroidModel):  # −‖z − μ‖² without ‖z‖²
+        centers = model.cluster_centers().detach().cpu().numpy().astype(np.float64)
+        return 2.0 * centers, -(centers**2).sum(axis=1), None
+    if isinstance(model, (ClusteringModuleModel, ClusteringNetworkModel)):  # a softmax (Props. 6 and 7)
+        return *_numbers(model.head.encoder), 1.0
+    raise TypeError(
+        f"{type(model).__name__} cannot be neuralised yet: register a function for your estimator with "
+        "whyclust.neuralizer."
+    )
+
+
+@neuralizer(ClusteringModuleEM)
+def _mixture(estimator: ClusteringModuleEM) -> Parts:
+    """log φ_k − ‖x − μ_k‖², whose softmax are the responsibilities."""
+    centers = np.asarray(estimator.cluster_centers_, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        offsets = -np.log(estimator.weights_)
+    # A cluster without weight is never assigned; the largest finite offset says so.
+    offsets = np.minimum(offsets, np.finfo(np.float32).max / 1e8)
+    head = PrototypeHead(centers, np.arange(len(centers)), offsets=offsets, probability_stiffness=1.0)
+    return Features.identity(centers.shape[1]), head, MinPool()
+
+
+def _without_last(encoder: nn.Module) -> tuple[nn.Sequential, nn.Linear | None]:
+    """The layers before the last linear one, and that one; none where the encoder ends otherwise."""
+    layers = list(encoder) if isinstance(encoder, nn.Sequential) else [encoder]
+    while len(layers) == 1 and isinstance(layers[0], nn.Sequential):
+        layers = list(layers[0])
+    if layers and type(layers[-1]) is nn.Linear:
+        return nn.Sequential(*layers[:-1]), layers[-1]
+    return nn.Sequential(*layers), None
+
+
+def _numbers(layer: nn.Linear) -> tuple[NDArray, NDArray]:
+    weight = layer.weight.detach().cpu().numpy().astype(np.float64)
+    if layer.bias is None:
+        return weight, np.zeros(len(weight))
+    return weight, layer.bias.detach().cpu().numpy().astype(np.float64)
+
+
+def with_rules(net: Neuralized, rules: Any) -> Neuralized:
+    """Return the network of a deep clustering with other rules for the layers of its encoder.
+
+    Parameters
+    ----------
+    net : Neuralized
+    rules : str, Rule, mapping or callable
+        As for :func:`whyclust.propagate.propagate`; γ = 0.1 by default.
+    """
+    trunk: Any = net.features.trunk
+    if trunk is None:
+        raise TypeError(
+            f"{net.model or 'This network'} has no encoder, so there are no layers to give rules to."
+        )
+    return replace(net, features=replace(net.features, trunk=replace(trunk, rules=rules)))

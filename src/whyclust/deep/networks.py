@@ -1,0 +1,134 @@
+"""Autoencoders: one builder for tables, one for images, and room for a user's own modules."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+ACTIVATIONS = {
+    "leaky_relu": lambda: nn.LeakyReLU(0.2),
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "tanh": nn.Tanh,
+}
+
+
+class Autoencoder(nn.Module):
+    """An encoder to the embedding and a decoder back.
+
+    Parameters
+    ----------
+    encoder, decoder : nn.Module
+        The decoder's output has the shape of the encoder's input.
+    embedding_dim : int
+        Size of the encoder's output.
+    """
+
+    def __init__(self, encoder: nn.Module, decoder: nn.Module, embedding_dim: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.embedding_dim = embedding_dim
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Embedding and reconstruction."""
+        z = self.encoder(x)
+        return z, self.decoder(z)
+
+
+def dense(sizes: Sequence[int], activation: str) -> nn.Sequential:
+    """Linear layers with an activation between them, none after the last."""
+    layers: list[nn.Module] = []
+    for position, (inputs, outputs) in enumerate(pairwise(sizes)):
+        if position:
+            layers.append(ACTIVATIONS[activation]())
+        layers.append(nn.Linear(inputs, outputs))
+    return nn.Sequential(*layers)
+
+
+def dense_autoencoder(
+    n_inputs: int, embedding_dim: int, hidden: Sequence[int], activation: str
+) -> Autoencoder:
+    """d – hidden – p, and its mirror image (section 5.2.1 of CM)."""
+    sizes = [n_inputs, *hidden, embedding_dim]
+    return Autoencoder(dense(sizes, activation), dense(sizes[::-1], activation), embedding_dim)
+
+
+def convolutional_autoencoder(
+    image_shape: tuple[int, int, int], embedding_dim: int, channels: Sequence[int], activation: str
+) -> Autoencoder:
+    """Convolutions of stride 2 down to a linear embedding, and transposed ones back.
+
+    Rows are flat: channels × height × width, as tables of pixels are.
+    """
+    n_channels, height, width = image_shape
+    down: list[nn.Module] = [nn.Unflatten(1, image_shape)]
+    sizes = [(height, width)]
+    before = n_channels
+    for after in channels:
+        down += [nn.Conv2d(before, after, 3, stride=2, padding=1), ACTIVATIONS[activation]()]
+        sizes.append((math.ceil(sizes[-1][0] / 2), math.ceil(sizes[-1][1] / 2)))
+        before = after
+    n_flat = before * sizes[-1][0] * sizes[-1][1]
+    down += [nn.Flatten(), nn.Linear(n_flat, embedding_dim)]
+    up: list[nn.Module] = [nn.Linear(embedding_dim, n_flat), nn.Unflatten(1, (before, *sizes[-1]))]
+    for position in range(len(channels) - 1, -1, -1):
+        after = channels[position - 1] if position else n_channels
+        wanted, have = sizes[position], sizes[position + 1]
+        # 2 · have − 1 pixels come out of a stride of 2; the rest is output padding.
+        padding = tuple(w - (2 * h - 1) for w, h in zip(wanted, have, strict=True))
+        up += [
+            ACTIVATIONS[activation](),
+            nn.ConvTranspose2d(before, after, 3, stride=2, padding=1, output_padding=padding),
+        ]
+        before = after
+    up.append(nn.Flatten())
+    return Autoencoder(nn.Sequential(*down), nn.Sequential(*up), embedding_dim)
+
+
+def given_autoencoder(
+    encoder: nn.Module, decoder: nn.Module, n_inputs: int, embedding_dim: int | None
+) -> Autoencoder:
+    """Somebody's modules, copied, and tried with two rows."""
+    copied = copy.deepcopy(encoder).float().cpu(), copy.deepcopy(decoder).float().cpu()
+    for module in copied:
+        module.eval()
+        for layer in module.modules():
+            if getattr(layer, "inplace", False):
+                layer.inplace = False  # a first layer would overwrite the data
+    try:
+        with torch.no_grad():
+            z = copied[0](torch.zeros(2, n_inputs))
+            x = copied[1](z)
+    except (RuntimeError, ValueError, IndexError) as error:
+        told = " ".join(str(error).split())
+        raise ValueError(
+            f"The encoder or the decoder does not fit a table of {n_inputs} columns ({told}): the encoder "
+            "takes rows of X and the decoder what the encoder returns."
+        ) from None
+    wanted = "embedding_dim" if embedding_dim is None else embedding_dim
+    if z.ndim != 2 or len(z) != 2 or (embedding_dim is not None and z.shape[1] != embedding_dim):
+        raise ValueError(
+            f"The encoder returns shape {tuple(z.shape)} for two rows, expected (2, {wanted}): make its last "
+            "layer a Linear of that size, or set embedding_dim."
+        )
+    if x.shape != (2, n_inputs):
+        raise ValueError(
+            f"The decoder returns shape {tuple(x.shape)} for two rows, expected (2, {n_inputs}), the "
+            "shape of X."
+        )
+    return Autoencoder(*copied, z.shape[1])
+
+
+def initialise(module: nn.Module, generator: torch.Generator) -> None:
+    """Glorot's uniform weights and zero biases, from a generator of their own."""
+    for layer in module.modules():
+        if isinstance(layer, (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)):
+            nn.init.xavier_uniform_(layer.weight, generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)

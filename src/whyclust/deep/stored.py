@@ -1,0 +1,114 @@
+"""Deep clusterings as a description and named arrays, and back: nothing in between can run code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import whyclust.deep
+from whyclust.deep.base import DeepClusterer
+
+# Settings that an autoencoder is built from.
+_ARCHITECTURE = ("embedding_dim", "hidden", "activation", "image_shape")
+# Settings of the machine, not of the model.
+_LOCAL = {"checkpoint": None, "device": "auto"}
+# Learned attributes that have a place of their own in the description.
+_APART = {"model_", "device_", "history_", "n_features_in_", "feature_names_in_"}
+
+
+def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Describe a fitted model in JSON's words, and name its arrays.
+
+    Returns
+    -------
+    description : dict
+        Class, settings, sizes, history.
+    arrays : dict of ndarray
+        ``state.*`` of the torch module, ``fitted.*`` of the estimator.
+    """
+    settings = _own_settings(estimator)
+    settings |= {name: value for name, value in _LOCAL.items() if name in settings}
+    if not isinstance(settings.get("random_state"), (int, np.integer, type(None))):
+        settings["random_state"] = None  # a generator's state is of no use to a fitted model
+    fitted: dict[str, Any] = {}
+    description = {
+        "class": type(estimator).__name__,
+        "settings": {name: _plain(name, value) for name, value in settings.items()},
+        "n_features": int(estimator.n_features_in_),
+        "n_embedding": int(estimator._n_features_out),
+        "feature_names": [str(name) for name in getattr(estimator, "feature_names_in_", [])],
+        "history": estimator.history_,
+        "fitted": fitted,
+    }
+    state = estimator.model_.state_dict()
+    arrays = {f"state.{name}": tensor.cpu().numpy() for name, tensor in state.items()}
+    for name, value in vars(estimator).items():
+        if name in _APART or not name.endswith("_") or name.startswith("_"):
+            continue
+        if isinstance(value, np.ndarray):
+            arrays[f"fitted.{name}"] = value
+        else:
+            fitted[name] = _plain(name, value)
+    return description, arrays
+
+
+def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> DeepClusterer:
+    """Build the model that :func:`to_arrays` described; it is on the processor."""
+    name = description["class"]
+    kind = getattr(whyclust.deep, name, None) if name in whyclust.deep.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, DeepClusterer)):
+        raise ValueError(f"{name!r} is not a deep clustering of this version of whyclust: update whyclust.")
+    estimator = kind(**{key: _tuples(value) for key, value in description["settings"].items()})
+    for key, value in description["fitted"].items():
+        setattr(estimator, key, value)
+    for key, array in arrays.items():
+        if key.startswith("fitted."):
+            setattr(estimator, key[7:], np.array(array))
+    with torch.random.fork_rng(devices=[]):
+        model = estimator._model(description["n_features"], torch.Generator().manual_seed(0))
+    state = {key[6:]: torch.from_numpy(np.array(a)) for key, a in arrays.items() if key.startswith("state.")}
+    model.restore(state)
+    estimator.model_ = model.eval()
+    estimator.device_ = "cpu"
+    estimator.history_ = description["history"]
+    estimator.n_features_in_ = description["n_features"]
+    estimator._n_features_out = description["n_embedding"]
+    if description["feature_names"]:
+        estimator.feature_names_in_ = np.array(description["feature_names"], dtype=object)
+    return estimator
+
+
+def _own_settings(estimator: DeepClusterer) -> dict[str, Any]:
+    """Settings from which the module can be built again, with no other model or module among them."""
+    settings = estimator.get_params(deep=False)
+    given = settings.get("autoencoder")
+    if given is None:
+        return settings
+    if not isinstance(given, DeepClusterer):
+        raise TypeError(
+            f"This {type(estimator).__name__} was given modules of your own, which a file without code "
+            "cannot bring back: save model_.state_dict() with torch, and keep the code of the modules."
+        )
+    origin = _own_settings(given)
+    settings |= {name: origin[name] for name in _ARCHITECTURE}
+    network: Any = estimator.model_
+    return settings | {"autoencoder": None, "embedding_dim": network.autoencoder.embedding_dim}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(name, item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(name, value.tolist())
+    if isinstance(value, (np.generic, np.bool_)):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{name} is a {type(value).__name__}, which cannot be written to a file without code.")
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

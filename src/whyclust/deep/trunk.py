@@ -1,0 +1,124 @@
+"""The layers of an encoder below its last linear one, as part of a network's features.
+
+The last linear layer is folded into the head, which is then an ordinary linear layer with reference zero
+(its bias goes to the base); from there relevance goes down by LRP. Nothing is divided by the embedding.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from whyclust.propagate import Centered, Rule, propagate
+from whyclust.propagate.torch_assignment import Assignment, named_layers
+
+_BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Trunk:
+    """A module from rows of numbers to activations, and the way back.
+
+    Parameters
+    ----------
+    module : nn.Module
+        In eval mode; not changed.
+    n_inputs, n_outputs : int
+    reference : ndarray of shape (n_inputs,)
+        From where the first layer sees its inputs, usually the mean of the data: columns may have no
+        natural zero, and what is usual says nothing of a cluster.
+    rules : str, Rule, mapping or callable
+        How relevance passes its layers: see :func:`whyclust.propagate.propagate`.
+    """
+
+    module: nn.Module
+    n_inputs: int
+    n_outputs: int
+    reference: NDArray
+    rules: Any = "default"
+
+    @classmethod
+    def of(cls, module: nn.Module, reference: NDArray) -> Trunk:
+        """A copy on the CPU, measured with the reference."""
+        module = copy.deepcopy(module).cpu().float().eval().requires_grad_(False)
+        reference = np.asarray(reference, dtype=np.float32)
+        return cls(module, len(reference), int(module(torch.from_numpy(reference[None])).shape[1]), reference)
+
+    def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
+        """The same layers behind a linear step, a·(x − origin) + offset (a PCA, say).
+
+        The step is one with the first layer if that is linear: relevance then passes a layer less.
+        """
+        layers = list(self.module) if isinstance(self.module, nn.Sequential) else [self.module]
+        weight, bias = np.asarray(matrix, dtype=np.float64), offset - matrix @ origin
+        if type(layers[0]) is nn.Linear:
+            first = layers.pop(0)
+            own = first.weight.numpy().astype(np.float64)
+            weight, bias = own @ weight, own @ bias
+            bias = bias if first.bias is None else bias + first.bias.numpy()
+        step = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0]).requires_grad_(False)
+        step.weight.copy_(torch.from_numpy(weight))
+        step.bias.copy_(torch.from_numpy(bias))
+        seen_from = origin + np.linalg.pinv(np.asarray(matrix)) @ (self.reference - offset)
+        return replace(
+            self,
+            module=nn.Sequential(step, *layers).eval(),
+            n_inputs=weight.shape[1],
+            reference=seen_from.astype(np.float32),
+        )
+
+    @cached_property
+    def _rules(self) -> Any:
+        """The rules, with the first layer that has weights seen from the reference."""
+        rules = Assignment(self.rules, self.module)
+        weighted = [(name, layer) for name, layer in named_layers(self.module) if hasattr(layer, "weight")]
+        if not weighted:
+            return self.rules
+        first, layer = weighted[0]
+        seen: list[torch.Tensor] = []
+        hook = layer.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+        try:
+            self.module(torch.from_numpy(self.reference[None]))
+        finally:
+            hook.remove()
+
+        def rule(name: str, layer: nn.Module) -> Rule:
+            found = rules.rule(name, layer)
+            return Centered(seen[0], found) if name == first and not isinstance(found, Centered) else found
+
+        return rule
+
+    def activations(self, rows: NDArray) -> NDArray:
+        """Outputs of the module, in the type of the rows."""
+        with torch.no_grad():
+            parts = [self.module(part).numpy() for part in self._parts(rows)]
+        return np.concatenate(parts).astype(rows.dtype, copy=False)
+
+    def relevance(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
+        """Relevance of the rows' columns, given that of the outputs."""
+        parts = [
+            propagate(self.module, part, relevance, rules=self._rules).numpy()
+            for part, relevance in zip(self._parts(rows), self._parts(at_outputs), strict=True)
+        ]
+        return np.concatenate(parts).astype(rows.dtype, copy=False)
+
+    def gradient(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
+        """Slopes along the rows' columns, given those along the outputs."""
+        parts = []
+        for part, slopes in zip(self._parts(rows), self._parts(at_outputs), strict=True):
+            part.requires_grad_(True)
+            with torch.enable_grad():
+                (found,) = torch.autograd.grad(self.module(part), part, slopes)
+            parts.append(found.numpy())
+        return np.concatenate(parts).astype(rows.dtype, copy=False)
+
+    @staticmethod
+    def _parts(rows: NDArray) -> list[torch.Tensor]:
+        return list(torch.from_numpy(np.array(rows, dtype=np.float32)).split(_BLOCK))
