@@ -32,15 +32,13 @@ def one_fit(
 ) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     X = rows_of(name)[:max_rows]
-    one = named(name)
-    net = wc.neuralize(fitted(one, X, seed), X)
+    net = wc.neuralize(fitted(named(name), X, seed), X)
     curves = {
         rule: [
             flipping_auc(
                 net,
                 X,
                 wc.explain(replace(net, beta=net.beta * factor), X, **METHODS[rule]),
-                imputer=one.imputer,
                 n_repeats=repeats,
                 random_state=seed,
             ).auc
@@ -48,11 +46,7 @@ def one_fit(
         ]
         for rule in RULES
     }
-    return {
-        "seed": seed,
-        "curves": curves,
-        "baselines": scored(net, X, BASELINES, seed, repeats, one.imputer)["auc"],
-    }
+    return {"seed": seed, "curves": curves, "baselines": scored(net, X, BASELINES, seed, repeats)["auc"]}
 
 
 def page(result: dict[str, Any]) -> str:

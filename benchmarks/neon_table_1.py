@@ -28,9 +28,8 @@ def one_fit(name: str, seed: int, repeats: int, wanted: list[str], max_rows: int
     """All methods on one fit."""
     warnings.simplefilter("ignore")
     X = rows_of(name)[:max_rows]
-    one = named(name)
-    net = wc.neuralize(fitted(one, X, seed), X)
-    return {**scored(net, X, wanted, seed, repeats, one.imputer), "rows": list(X.shape)}
+    net = wc.neuralize(fitted(named(name), X, seed), X)
+    return {**scored(net, X, wanted, seed, repeats), "rows": list(X.shape)}
 
 
 def summary(fits: list[dict[str, Any]]) -> dict[str, Any]:
@@ -70,8 +69,7 @@ def page(result: dict[str, Any]) -> str:
         f"{result['minutes']:.0f} minutes in all. The paper's number is in brackets. `neon` is the paper's "
         "rule, `neon expected` ours; PDA of the paper is on the indicator, `on f` is on the evidence. shap "
         "(two permutations, twenty background rows) and forest are scored on at most 100 rows of each fit, "
-        "and NEON is compared with them on the same rows. Columns of news are imputed by zero, all others by "
-        "the kernel density.",
+        "and NEON is compared with them on the same rows.",
         "",
     ]
     methods = [*METHODS]

@@ -36,10 +36,8 @@ def explained(net: Any, X: np.ndarray, method: str, seed: int) -> wc.Explanation
     return wc.explain(net, X, **_options(method, X.shape[1], seed))
 
 
-def _options(method: str, n_columns: int, seed: int, imputer: str = "kde") -> dict[str, Any]:
+def _options(method: str, n_columns: int, seed: int) -> dict[str, Any]:
     options = dict(METHODS[method])
-    if imputer == "zero" and options.get("method") in {"squared", "pda_zero", "ig"}:
-        options["reference"] = "zero"
     if method in SEEDED:
         options["random_state"] = seed
     if method == "shap":  # two permutations, there and back, before twenty rows
@@ -47,9 +45,7 @@ def _options(method: str, n_columns: int, seed: int, imputer: str = "kde") -> di
     return options
 
 
-def scored(
-    net: Any, X: np.ndarray, methods: list[str], seed: int, repeats: int, imputer: str = "kde"
-) -> dict[str, Any]:
+def scored(net: Any, X: np.ndarray, methods: list[str], seed: int, repeats: int) -> dict[str, Any]:
     """Area and seconds a row of every method, with the same draws for all; and why some were left out.
 
     What takes long is scored on a sample of rows; `beside` has the area of NEON on just these rows.
@@ -60,12 +56,10 @@ def scored(
     per_point = {}
     sample = np.sort(np.random.default_rng(seed).choice(len(X), min(MOST_ROWS, len(X)), replace=False))
     for method in methods:
-        if imputer == "zero" and method.startswith("pda_kde"):
-            continue  # as in the paper
         rows = X[sample] if method in LONG else X
         start = time.perf_counter()
         try:
-            options = _options(method, X.shape[1], seed, imputer)
+            options = _options(method, X.shape[1], seed)
             explanation = wc.explain(net, rows, background=X, **options)
         except (TypeError, ValueError) as error:
             left_out[method] = str(error)
@@ -74,9 +68,7 @@ def scored(
         if not explanation.values.any():  # PDA on an indicator that no single column changes
             left_out[method] = "zero everywhere: scored as a random order"
             explanation = replace(explanation, values=np.random.default_rng(seed).random(rows.shape))
-        result = flipping_auc(
-            net, rows, explanation, imputer=imputer, n_repeats=repeats, background=X, random_state=seed
-        )
+        result = flipping_auc(net, rows, explanation, n_repeats=repeats, background=X, random_state=seed)
         scores[method], per_point[method] = result.auc, result.per_point
     beside = {rule: float(per_point[rule][sample].mean()) for rule in RULES if rule in per_point}
     return {"seed": seed, "auc": scores, "beside": beside, "seconds": seconds, "left_out": left_out}
