@@ -330,3 +330,35 @@ def test_frames_in_another_order_of_columns():
     ex = wc.explain(model, frame)
     mixed = frame[["c", "a", "d", "b"]]
     assert flipping_auc(model, mixed, ex).auc == flipping_auc(model, frame, ex).auc
+
+
+def test_columns_that_are_constant_are_filled_in_with_their_constant():
+    """Also where a scaler, fitted on other rows, would make much of the least noise."""
+    generator = np.random.default_rng(0)
+    X, _ = make_blobs(120, centers=3, n_features=3, random_state=0)
+    X = np.column_stack([X, np.zeros(120)])
+    X[100:, 3] = 0.05 * generator.random(20)
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=3, random_state=0)).fit(X)
+    rows = X[:100]
+    density = KernelDensity.fit(rows)
+    assert density.scale[3] == 0
+    drawn = density.path(rows, np.arange(4)).sample(5, generator)
+    assert (drawn[..., 3] == 0).all()
+    assert density.sigma == bandwidth(rows[:, :3] / rows[:, :3].std(axis=0))
+    alone = flipping_auc(model, rows, wc.explain(model, rows))
+    known = flipping_auc(model, rows, wc.explain(model, rows), background=X)
+    assert abs(alone.auc - known.auc) < 3
+    # A point that is elsewhere in such a column is as near to all rows as before.
+    away = rows[:1] + np.array([0, 0, 0, 9.0])
+    path = density.path(away, np.arange(4))
+    path.reveal(np.array([3]))
+    assert (path.distances == 0).all()
+    removed = wc.explain(model, rows, method="pda_kde")
+    assert np.isfinite(removed.values).all()
+    assert (removed.values[:, 3] == 0).all()
+
+
+def test_labels_are_scored_through_their_surrogate():
+    X, model = blobs(60)
+    ex = wc.explain(model.labels_, X)
+    assert flipping_auc(model.labels_, X, ex).auc > flipping_auc(model.labels_, X, -ex.values).auc

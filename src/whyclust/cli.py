@@ -270,3 +270,7 @@ def _refuse(message: str) -> int:
 def _one_line(text: str) -> str:
     """Keep what a table says from moving the cursor or colouring the terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+if __name__ == "__main__":
+    main()

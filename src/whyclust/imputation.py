@@ -137,6 +137,8 @@ class KernelDensity:
     ----------
     rows : ndarray of shape (n_rows, n_encoded)
     scale : ndarray of shape (n_encoded,)
+        Standard deviations, zero for columns that are constant: these are filled in with their constant
+        and tell no row from another.
     sigma : float
         Width of the Gaussians, in units of `scale`.
     """
@@ -154,8 +156,19 @@ class KernelDensity:
             chosen = np.random.default_rng(seed).choice(len(rows), max_rows, replace=False)
             rows = rows[np.sort(chosen)]
         scale = rows.std(axis=0)
-        scale[scale <= 1e-12 * np.abs(rows).max(axis=0)] = 1.0
-        return cls(rows, scale, bandwidth(rows / scale))
+        scale[scale <= 1e-12 * np.abs(rows).max(axis=0)] = 0.0
+        moving = scale > 0
+        return cls(rows, scale, bandwidth(rows[:, moving] / scale[moving]) if moving.any() else 1.0)
+
+    @property
+    def unit(self) -> NDArray:
+        """Width of the Gaussians in every column."""
+        return self.sigma * self.scale
+
+    def in_units(self, points: NDArray, columns: NDArray | slice = slice(None)) -> NDArray:
+        """Columns of points, divided by their widths: exp(−½ distance²) is then the weight of Eq. (44)."""
+        unit = self.unit[columns]
+        return points[:, columns] / np.where(unit > 0, unit, np.inf)
 
     def path(self, points: NDArray, sources: NDArray) -> Path:
         """Begin with nothing known: all rows are equally likely."""
@@ -193,10 +206,9 @@ class _DensityPath(Path):
     def __init__(self, points: NDArray, sources: NDArray, density: KernelDensity) -> None:
         super().__init__(points, sources)
         self.rows = density.rows
-        # In units of σ, so that exp(−½ distance) is the weight of a row (Eq. 44).
-        self.unit = density.sigma * density.scale
-        self.scaled_rows = np.ascontiguousarray((density.rows / self.unit).T)
-        self.scaled_points = points / self.unit
+        self.unit = density.unit
+        self.scaled_rows = np.ascontiguousarray(density.in_units(density.rows).T)
+        self.scaled_points = density.in_units(points)
         self.distances = np.zeros((len(points), len(density.rows)))
 
     def learn(self, rows: NDArray, encoded: NDArray) -> None:

@@ -66,6 +66,10 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
         None where the model needs no surrogate, or is no clustering at all.
     """
     if is_labels(model):
+        if hasattr(X, "fit") or hasattr(X, "predict"):
+            raise TypeError(
+                f"X is a {type(X).__name__}, expected a table: the model comes first, explain(model, X)."
+            )
         source, labels = "given labels", read_labels(model)
         refuse_other_order(model, X)
         table = _dense(read_table(X))

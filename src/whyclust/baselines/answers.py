@@ -58,6 +58,10 @@ def options_of(method: str) -> list[str]:
     >>> options_of("ig")
     ['steps', 'reference']
     """
+    if method == "neon":
+        return ["rule", "threshold"]
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is unknown, expected one of neon, {', '.join(METHODS)}.")
     parameters = inspect.signature(METHODS[method]).parameters.values()
     return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
 

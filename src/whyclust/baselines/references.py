@@ -24,6 +24,11 @@ def read_reference(asked: Asked, reference: Any) -> NDArray:
     """
     if isinstance(reference, str):
         if reference == "mean":
+            if np.array_equal(asked.background, asked.points) and len(asked.points) == 1:
+                raise ValueError(
+                    "The background is the row itself, from which it does not differ: pass background= with "
+                    "the data it comes from, or reference='zero'."
+                )
             return asked.background.mean(axis=0)
         if reference == "zero":
             return np.zeros(asked.points.shape[1])

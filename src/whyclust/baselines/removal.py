@@ -44,16 +44,16 @@ def pda_density(
     values = np.zeros(asked.points.shape)
     numbers = max(len(density.rows), n_samples * asked.points.shape[1])
     size = max(1, BLOCK_NUMBERS // numbers)
-    unit = density.sigma * density.scale
+    unit = density.unit
     for start in range(0, len(asked.points), size):
         rows = asked.every_row[start : start + size]
         points = asked.points[rows]
         before = score(points, rows)
-        every = _distances(points / unit, density.rows / unit)
+        every = _distances(density.in_units(points), density.in_units(density.rows))
         drawn = np.repeat(points[None], n_samples, axis=0)
         repeated = np.tile(rows, n_samples)
         for encoded, (uniform, normal) in zip(asked.columns, streams, strict=True):
-            own = _distances(points[:, encoded] / unit[encoded], density.rows[:, encoded] / unit[encoded])
+            own = _distances(density.in_units(points, encoded), density.in_units(density.rows, encoded))
             chosen = choose(np.maximum(every - own, 0.0), uniform.random((len(rows), n_samples)).T)
             noise = normal.standard_normal((len(rows), n_samples, len(encoded))).swapaxes(0, 1)
             drawn[:, :, encoded] = density.rows[chosen][:, :, encoded] + noise * unit[encoded]

@@ -16,6 +16,7 @@ from whyclust.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.metrics.reading import read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import neuralize
 from whyclust.network.encoded import EncodedRows
+from whyclust.surrogates import surrogate_of
 
 ORDERS = ("insert", "delete")
 IMPUTERS = ("kde", "zero", "mean")
@@ -79,7 +80,7 @@ def flipping_auc(
 
     Parameters
     ----------
-    model : fitted clustering, Neuralized, or a function of points that returns their clusters
+    model : fitted clustering, labels, Neuralized, or a function of points that returns their clusters
         A function serves for a hidden layer: pass the layer's activations as X, the relevance there
         as the explanation, and ``imputer="zero"``.
     X : table of shape (n_points, n_columns)
@@ -198,6 +199,9 @@ def _setting(model: Any, X: Any, background: Any) -> _Setting:
         if known.shape[1] != points.shape[1]:
             raise ValueError(f"background has {known.shape[1]} columns, but X has {points.shape[1]}.")
         return _Setting(read_table(X), points, np.arange(points.shape[1]), _checked(model), known)
+    labelled = surrogate_of(model, X)
+    if labelled is not None:
+        model, X = labelled.model, labelled.table
     net = neuralize(model, X if background is None else background)
     rows = EncodedRows.of(net, X)
     known = rows.points if background is None else EncodedRows.of(net, background, "background").points

@@ -362,7 +362,9 @@ class Neuralized:
         """
         if not isinstance(self.pool, MinPool):
             return self
-        return replace(self, beta=stiffness(self.evidence(self.read(background, "background"))))
+        # What explain() hands in as background is the table it explains.
+        name = "X" if isinstance(background, Table) else "background"
+        return replace(self, beta=stiffness(self.evidence(self.read(background, name))))
 
     def to_torch(self) -> Any:
         """Return the network as a ``torch.nn.Module`` of linear and pooling layers.
