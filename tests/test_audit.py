@@ -423,3 +423,17 @@ def test_the_drawing_names_its_extra(wine, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"whyclust\[plots\]"):
         wine[2].plot()
+
+
+def test_refits_that_fail_on_samples_of_the_rows_are_a_doubt():
+    """A category that one row has is not in every bootstrap sample, and the encoder then refuses it."""
+    generator = np.random.default_rng(1)
+    frame = pd.DataFrame(generator.normal(size=(120, 4)), columns=list("abcd"))
+    frame["kind"] = generator.choice(["u", "v"], 120)
+    frame.loc[0, "kind"] = "rare"
+    steps = make_column_transformer((StandardScaler(), list("abcd")), (OneHotEncoder(), ["kind"]))
+    model = make_pipeline(steps, KMeans(4, n_init=20, random_state=0)).fit(frame)
+    audit = wc.audit(model, frame, methods=["ig"], n_repeats=2)
+    assert audit.refits.bootstrap is None
+    assert audit.trusted != "yes"
+    assert "could not be fitted again on samples" in " ".join(audit.verdict)

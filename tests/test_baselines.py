@@ -702,3 +702,12 @@ def test_the_result_is_an_explanation_like_any_other(tmp_path):
     again = wc.load(tmp_path / "ig.npz")
     assert again.details["method"] == "ig"
     assert np.array_equal(again.values, ex.values)
+
+
+def test_chance_does_not_know_which_columns_the_model_reads():
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame(generator.normal(size=(60, 4)), columns=list("abcd"))
+    some = make_column_transformer((StandardScaler(), ["a", "b"]))
+    reads = make_pipeline(some, KMeans(3, n_init=3, random_state=0))
+    values = wc.explain(reads.fit(frame), frame, method="random").values
+    assert (values > 0).all()

@@ -103,6 +103,11 @@ def _doubts_of_stability(refits: Refits, as_given: bool) -> list[Doubt]:
             return []
         return [Doubt("with care", f"how stable the clusters are is not known: {refits.unknown}")]
     doubts = []
+    if refits.bootstrap is None:
+        told = (
+            "the clustering could not be fitted again on samples of the rows, so only other seeds were tried"
+        )
+        doubts.append(Doubt("with care", told))
     jaccard, rows = frame["jaccard"].to_numpy(dtype=float), frame["rows"].to_numpy(dtype=float)
     lost = jaccard < PATTERN
     if rows[lost].sum() > MOST_ROWS * rows.sum():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._validation import Table, is_frame
-from whyclust.baselines.asked import Asked, Attribution
+from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.gradients import expected_gradients, integrated_gradients, sensitivity
 from whyclust.baselines.removal import pda_density, pda_reference
 from whyclust.baselines.shapley import shapley
@@ -127,6 +127,8 @@ def answer(
         attribution = METHODS[method](asked, **options)
         encoded[chosen], base_values[chosen] = attribution.values, attribution.base_values
     values = rows.collect(encoded)
+    if method == "random":  # chance knows nothing, not even which columns the model reads
+        values = seeded(options.get("random_state", 0)).random((n_rows, rows.n_columns))
     if groups is not None:
         summed = np.zeros((n_rows, int(groups.max()) + 1))
         np.add.at(summed.T, groups, values.T)
