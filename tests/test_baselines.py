@@ -711,3 +711,12 @@ def test_chance_does_not_know_which_columns_the_model_reads():
     reads = make_pipeline(some, KMeans(3, n_init=3, random_state=0))
     values = wc.explain(reads.fit(frame), frame, method="random").values
     assert (values > 0).all()
+
+
+def test_prediction_differences_are_of_the_indicator_unless_asked_otherwise():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = KMeans(3, n_init=3, random_state=0).fit(X)
+    for method in ("pda_zero", "pda_kde"):
+        default = wc.explain(model, X, method=method).values
+        assert set(np.unique(default * 10).round(6)) <= set(range(11))  # parts of ten draws
+        assert np.unique(wc.explain(model, X, method=method, on="evidence").values).size > 60

@@ -362,3 +362,86 @@ def test_labels_are_scored_through_their_surrogate():
     X, model = blobs(60)
     ex = wc.explain(model.labels_, X)
     assert flipping_auc(model.labels_, X, ex).auc > flipping_auc(model.labels_, X, -ex.values).auc
+
+
+def blobs_with_noise():
+    X, labels = make_blobs(150, centers=[[0, 0], [6, 0], [0, 6]], cluster_std=0.8, random_state=0)
+    X[:12] = np.random.default_rng(0).uniform(-20, 20, (12, 2))
+    labels[:12] = -1
+    return np.column_stack([X, np.random.default_rng(1).normal(size=150)]), labels
+
+
+def test_rows_are_judged_by_the_decision_that_was_explained():
+    """Rows of clusters are explained with noise aside, so that noise does not compete for them here."""
+    X, labels = blobs_with_noise()
+    surrogate = wc.cluster.PrototypeSurrogate(random_state=0).fit(X, labels)
+    ex = wc.explain(surrogate, X)
+    result = flipping_auc(surrogate, X, ex, imputer="mean")
+    net = wc.neuralize(surrogate)
+    rows = np.flatnonzero((ex.clusters != -1) & (ex.assigned != -1))
+    centers = X.mean(axis=0)
+    for row in rows[:20]:
+        known = np.zeros(3, dtype=bool)
+        curve = []
+        for column in [None, *np.argsort(-ex.values[row])]:
+            if column is not None:
+                known[column] = True
+            logits = net.logits(np.where(known, X[row], centers)[None])[0, :-1]  # the last one is noise
+            curve.append(float(net.clusters[logits.argmax()] == ex.clusters[row]))
+        assert result.per_point[row] == pytest.approx(100 * np.trapezoid(curve) / 3, abs=1e-4)
+    chance = flipping_auc(surrogate, X, wc.explain(surrogate, X, method="random"))
+    assert flipping_auc(surrogate, X, ex).auc > chance.auc + 5
+
+
+def test_a_threshold_is_the_question_where_one_was_asked():
+    X, _ = blobs(60)
+    model = wc.cluster.SoftKMeans(3, random_state=0).fit(X)
+    ex = wc.explain(model, X, threshold=0.999)
+    inside = (ex.evidence > 0).mean()
+    assert 0 < inside < 1
+    assert flipping_auc(model, X, ex).curve[-1] == pytest.approx(inside)
+
+
+def test_explanations_of_another_question_or_model_are_refused():
+    X, model = blobs(60)
+    ex = wc.explain(model, X)
+    with pytest.raises(ValueError, match="explain without against="):
+        flipping_auc(model, X, wc.explain(model, X, cluster=0, against=1))
+    other = KMeans(5, n_init=1, random_state=3).fit(X)
+    with pytest.raises(ValueError, match=r"of another model, .* Explain this model"):
+        flipping_auc(other, X, ex)
+    for wrong in ({"n_repeats": True}, {"random_state": -1}, {"random_state": "a"}):
+        with pytest.raises(ValueError, match="expected a whole number"):
+            flipping_auc(model, X, ex, **wrong)
+    with pytest.raises(ValueError, match="pass background="):
+        flipping_auc(model, X[:1], ex[:1])
+    with pytest.raises(ValueError, match="background holds NaN"):
+        flipping_auc(model.predict, X, ex.values, background=X * np.nan)
+
+
+def test_the_background_fills_in():
+    """Not the rows themselves, which are in their cluster even while nothing of them is known."""
+    X, model = blobs(60)
+    rows, away = X[model.labels_ == 0], X[model.labels_ == 1]
+    ex = wc.explain(model, rows, background=X)
+    assert flipping_auc(model, rows, ex).curve[0] > 0.8
+    assert flipping_auc(model, rows, ex, background=away).curve[0] < 0.2
+
+
+def test_a_sample_of_the_background_is_drawn_at_random():
+    density = KernelDensity.fit(np.arange(400.0)[:, None], max_rows=100, seed=1)
+    assert 150 < density.rows.mean() < 250
+    assert (np.diff(density.rows[:, 0]) > 0).all()
+
+
+def test_columns_of_different_width_keep_their_own_distances():
+    generator = np.random.default_rng(0)
+    points, rows = generator.normal(size=(6, 4)), generator.normal(size=(20, 4))
+    density = KernelDensity.fit(rows)
+    path = density.path(points, np.array([0, 0, 0, 1]))
+    columns = np.array([1, 0, 1, 0, 0, 1])
+    path.reveal(columns)
+    for point, column in enumerate(columns):
+        known = [3] if column else [0, 1, 2]
+        square = (((points[point] - rows) / density.unit) ** 2)[:, known].sum(axis=1)
+        assert np.abs(path.distances[point] - square).max() < 1e-9

@@ -262,3 +262,14 @@ def test_correlations_of_rows():
     np.testing.assert_allclose(row_correlations(one, other), by_scipy, atol=1e-12)
     other[2] = 3.0
     assert np.isnan(row_correlations(one, other)).tolist() == [False, False, True, False, False, False]
+
+
+def test_columns_in_another_order_are_the_same_columns():
+    generator = np.random.default_rng(0)
+    shifts = np.array([[0, 0, 0, 0], [4, 0, 1, 0], [0, 4, 0, 0]])[generator.integers(0, 3, 90)]
+    frame = pd.DataFrame(generator.normal(size=(90, 4)) + shifts, columns=list("abcd"))
+    model = KMeans(3, n_init=3, random_state=0).fit(frame)
+    same = metrics.stability(model, frame, n_repeats=3)
+    mixed = metrics.stability(model, frame[list("dcba")], n_repeats=3)
+    assert mixed.pearson.mean == pytest.approx(same.pearson.mean, abs=1e-9)
+    assert same.pearson.mean > 0.9

@@ -486,8 +486,11 @@ def test_strings_are_kept_as_names():
     with_noise = names.astype(object)
     with_noise[:5] = "-1"
     assert PrototypeSurrogate(random_state=0).fit(X, with_noise.astype(str)).cluster_ids_[-1] == "-1"
-    series = pd.Series(with_noise)  # of objects, as frames have them
-    assert PrototypeSurrogate(random_state=0).fit(X, series).fidelity_.noise == "-1"
+    series = pd.Series(with_noise, dtype=object)  # of objects, as frames have them
+    of_objects = PrototypeSurrogate(random_state=0).fit(X, series)
+    assert of_objects.fidelity_.noise == "-1"
+    assert of_objects.classes_.dtype.kind == "U"
+    assert wc.explain(of_objects, X, method="squared").clusters.dtype.kind == "U"
     other = PrototypeSurrogate(noise_label="upper", random_state=0).fit(X, names)
     assert other.fidelity_.noise == "upper"
 

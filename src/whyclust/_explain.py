@@ -174,7 +174,7 @@ def explain_rows(
         question = f"whether the probability of {asked} exceeds {threshold:g}"
     found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
     has_noise = getattr(net.head, "noise", None) is not None
-    parts = _judges(net, found) if has_noise and against is None else [(net, np.arange(table.shape[0]))]
+    parts = judges(net, found) if against is None else [(net, np.arange(table.shape[0]))]
     for judge, rows in parts:
         if judge is not net:
             found = _judged_again(judge, rows, table, found, rule, grouping)
@@ -215,17 +215,17 @@ def explain_rows(
     )
 
 
-def _judges(net: Neuralized, found: Relevance) -> list[tuple[Neuralized, NDArray]]:
+def judges(net: Neuralized, found: Relevance | Explanation) -> list[tuple[Neuralized, NDArray]]:
     """Networks, and the rows that each explains: rows of clusters leave noise aside.
 
     Noise has no place of its own: against it only the distance from the cluster counts, for which no
     column can speak. So it is a competitor only of rows that are noise, or taken for it.
     """
+    head: Any = net.head
+    if getattr(head, "noise", None) is None or len(net.clusters) < 3:
+        return [(net, np.arange(len(found.clusters)))]
     noise = net.clusters[-1]
     in_cluster = (found.clusters != noise) & (found.assigned != noise)
-    if len(net.clusters) < 3 or not isinstance(found.values, np.ndarray):
-        return [(net, np.arange(len(in_cluster)))]
-    head: Any = net.head
     clusters = replace(net, head=replace(head, noise=None), clusters=net.clusters[:-1])
     parts = [(net, np.flatnonzero(~in_cluster)), (clusters, np.flatnonzero(in_cluster))]
     return [(judge, rows) for judge, rows in parts if len(rows)]

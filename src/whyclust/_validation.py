@@ -198,7 +198,7 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int, called:
     return table
 
 
-def refuse_not_finite(data: Any, names: Sequence[str], first_row: int) -> None:
+def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: str = "X") -> None:
     """Say where NaN or infinity stands; called only when a result was not finite."""
     values = data.data if is_sparse(data) else np.asarray(data)
     bad = np.argwhere(~np.isfinite(values))
@@ -212,11 +212,11 @@ def refuse_not_finite(data: Any, names: Sequence[str], first_row: int) -> None:
             value = values[row, column]
         what = "NaN (a missing value)" if np.isnan(value) else "infinity"
         raise ValueError(
-            f"X holds {what} in row {first_row + row}, column {names[column]!r}, expected finite "
+            f"{called} holds {what} in row {first_row + row}, column {names[column]!r}, expected finite "
             "numbers: impute it (a Pipeline with SimpleImputer is explained as a whole) or drop the row."
         )
     largest = np.abs(values).max()
     raise ValueError(
-        f"X holds values as large as {largest:.3g}, too large for {values.dtype} arithmetic: "
+        f"{called} holds values as large as {largest:.3g}, too large for {values.dtype} arithmetic: "
         "rescale the columns (StandardScaler in a Pipeline) or pass float64."
     )

@@ -151,7 +151,10 @@ class KernelDensity:
     def fit(cls, rows: NDArray, *, max_rows: int = MAX_ROWS, seed: int = 0) -> KernelDensity:
         """Estimate σ by leave-one-out likelihood, on at most so many rows."""
         if len(rows) < 2:
-            raise ValueError(f"A kernel density needs two rows or more, found {len(rows)}.")
+            raise ValueError(
+                f"A kernel density needs two rows or more, found {len(rows)}: pass background= with the data "
+                "they come from."
+            )
         if len(rows) > max_rows:
             chosen = np.random.default_rng(seed).choice(len(rows), max_rows, replace=False)
             rows = rows[np.sort(chosen)]

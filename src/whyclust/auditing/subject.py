@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import Table, is_frame, match_columns, read_table
+from whyclust._validation import Table, is_frame
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.fidelity import Fidelity
 from whyclust.given_labels import is_labels
 from whyclust.network import Neuralized, neuralize
-from whyclust.network.models import first_step, last_step
+from whyclust.network.models import last_step, read_for
 from whyclust.surrogates import surrogate_of
 
 
@@ -75,7 +75,7 @@ def subject_of(model: Any, X: Any, background: Any = None) -> Subject:
             fidelity=last_step(labelled.model).fidelity_,
             source=labelled.source,
         )
-    table = _matched(model, read_table(X))
+    table = read_for(model, X)
     if background is None and not isinstance(model, Neuralized) and not hasattr(last_step(model), "beta_"):
         background = table
     net = neuralize(model, background)
@@ -87,16 +87,6 @@ def subject_of(model: Any, X: Any, background: Any = None) -> Subject:
         fixed=fixed,
         fidelity=getattr(last_step(model), "fidelity_", None),
     )
-
-
-def _matched(model: Any, table: Table) -> Table:
-    """The columns in the model's order; X is told apart from the background in what is refused."""
-    if isinstance(model, Neuralized):
-        return match_columns(table, model.feature_names if model.named else None, model.features.n_columns)
-    first = first_step(model)
-    names = getattr(first, "feature_names_in_", None)
-    count = getattr(first, "n_features_in_", table.shape[1])
-    return match_columns(table, None if names is None else [str(name) for name in names], count)
 
 
 def labels_alone(source: str | None) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._validation import Table, is_frame
-from whyclust.baselines.asked import Asked, Attribution, seeded
+from whyclust.baselines.asked import Asked, Attribution
 from whyclust.baselines.gradients import expected_gradients, integrated_gradients, sensitivity
 from whyclust.baselines.removal import pda_density, pda_reference
 from whyclust.baselines.shapley import shapley
@@ -100,7 +100,7 @@ def answer(
     known = rows.points if background is table else EncodedRows.of(first, background, "background").points
     n_rows = len(rows.points)
     against_ids = None if against is None else np.broadcast_to(np.asarray(against), n_rows)
-    encoded, base_values = np.zeros_like(rows.points), np.zeros(n_rows)
+    values, base_values = np.zeros((n_rows, rows.n_columns)), np.zeros(n_rows)
 
     def encode(row: Any, name: str) -> NDArray:
         return EncodedRows.of(first, _named_row(first, row), name).points
@@ -119,16 +119,15 @@ def answer(
             rows.points[chosen],
             known,
             rows.sources,
+            rows.n_columns,
             _positions(question.chosen),
             _positions(competitors),
             question.others,
             encode,
         )
-        attribution = METHODS[method](asked, **options)
-        encoded[chosen], base_values[chosen] = attribution.values, attribution.base_values
-    values = rows.collect(encoded)
-    if method == "random":  # chance knows nothing, not even which columns the model reads
-        values = seeded(options.get("random_state", 0)).random((n_rows, rows.n_columns))
+        found_by = METHODS[method](asked, **options)
+        values[chosen] = found_by.values if found_by.collected else rows.collect(found_by.values)
+        base_values[chosen] = found_by.base_values
     if groups is not None:
         summed = np.zeros((n_rows, int(groups.max()) + 1))
         np.add.at(summed.T, groups, values.T)

@@ -22,6 +22,8 @@ class Attribution:
 
     values: NDArray
     base_values: NDArray
+    # Whether values are of the user's columns, and not of encoded ones.
+    collected: bool = False
 
     @classmethod
     def without_base(cls, values: NDArray) -> Attribution:
@@ -41,6 +43,8 @@ class Asked:
         The rows to explain, and the data they come from.
     sources : ndarray of int of shape (n_encoded,)
         The user's column of each encoded column.
+    n_columns : int
+        Columns of the user's table, those that the model does not read among them.
     clusters, competitors : ndarray of int
         The cluster explained in each row, and its strongest competitor.
     against : ndarray of int or None
@@ -53,6 +57,7 @@ class Asked:
     points: NDArray
     background: NDArray
     sources: NDArray
+    n_columns: int
     clusters: NDArray
     competitors: NDArray
     against: NDArray | None

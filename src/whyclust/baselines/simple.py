@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.references import read_reference
 from whyclust.network import PrototypeHead
@@ -12,12 +14,11 @@ from whyclust.network import PrototypeHead
 def random_scores(asked: Asked, *, random_state: Any = 0) -> Attribution:
     """Scores drawn from [0, 1): what any method should beat.
 
-    Each of the user's columns has one score, on the first of its encoded columns.
+    Chance knows nothing, not even which columns the model reads.
     """
-    drawn = seeded(random_state).random((len(asked.points), len(asked.columns)))
-    values = asked.points * 0.0
-    values[:, [encoded[0] for encoded in asked.columns]] = drawn
-    return Attribution.without_base(values)
+    n_rows = len(asked.points)
+    values = seeded(random_state).random((n_rows, asked.n_columns))
+    return Attribution(values, np.zeros(n_rows), collected=True)
 
 
 def squared(asked: Asked, *, reference: Any = "mean") -> Attribution:
@@ -37,8 +38,7 @@ def nearest_centroid(asked: Asked) -> Attribution:
             f"method='nca' compares centroids, but {asked.net.model or 'this model'} has not one centroid "
             "for each cluster: use it for k-means, or another method."
         )
-    others = asked.competitors if asked.against is None else asked.against
-    found = asked.net.relevance(asked.points, cluster=asked.clusters, against=others)
+    found = asked.net.relevance(asked.points, cluster=asked.clusters, against=asked.competitors)
     return Attribution(found.values, found.base_values)
 
 

@@ -173,6 +173,9 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         """
         points, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
+        y = np.asarray(y)
+        if y.dtype == object:  # names, as frames have them
+            y = np.array(y.tolist())
         self.classes_ = np.unique(y)
         self.cluster_ids_, has_noise = self._order_clusters(self.classes_)
         n_clusters = len(self.cluster_ids_) - has_noise

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust._explain import judges
 from whyclust._validation import Table, is_frame, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.imputation import Constant, Given, Imputer, KernelDensity
-from whyclust.metrics.reading import read_numbers, read_relevance, refuse_other_rows
-from whyclust.network import neuralize
+from whyclust.metrics.reading import read_count, read_numbers, read_relevance, refuse_other_rows
+from whyclust.network import MinPool, Neuralized, neuralize
 from whyclust.network.encoded import EncodedRows
 from whyclust.surrogates import surrogate_of
 
@@ -22,6 +23,10 @@ ORDERS = ("insert", "delete")
 IMPUTERS = ("kde", "zero", "mean")
 # Distances from a block of points to all rows of the density fit the caches.
 _BLOCK_NUMBERS = 1 << 20
+# Rows on a boundary may be assigned either way; more of them are another model's.
+_ROUNDING = 0.01
+
+Inside = Callable[[NDArray, NDArray], NDArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +124,10 @@ def flipping_auc(
     """
     if order not in ORDERS:
         raise ValueError(f"order={order!r} is unknown, expected one of {', '.join(ORDERS)}.")
-    if not isinstance(n_repeats, (int, np.integer)) or n_repeats < 1:
-        raise ValueError(f"n_repeats={n_repeats!r}, expected a whole number, 1 or more.")
-    setting = _setting(model, X, background)
-    relevance = _read_explanation(explanation, setting.table)
+    n_repeats = read_count(n_repeats, "n_repeats", 1)
+    random_state = read_count(random_state, "random_state", 0)
+    setting = _setting(model, X, background, explanation)
+    relevance = _read_explanation(explanation, setting)
     if isinstance(explanation, Explanation):
         clusters = explanation.clusters
     else:
@@ -132,7 +137,9 @@ def flipping_auc(
     # Reversed, removal is insertion from the least relevant column on.
     signed = -relevance if order == "insert" else relevance
     ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
-    hits = _curves(filler, setting, ranks, clusters, n_repeats, generator)
+    hits = np.empty((setting.n_columns + 1, n_repeats, len(relevance)), dtype=np.float32)
+    for inside, rows in setting.judges(explanation):
+        hits[:, :, rows] = _curves(filler, setting, rows, ranks, clusters, inside, n_repeats, generator)
     if order == "delete":
         hits = hits[::-1]
     areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / setting.n_columns  # repeats × points
@@ -155,15 +162,18 @@ def _standard_error(values: NDArray) -> float:
 def _curves(
     filler: Imputer,
     setting: _Setting,
+    rows: NDArray,
     ranks: NDArray,
     clusters: NDArray,
+    inside: Inside,
     n_repeats: int,
     generator: np.random.Generator,
 ) -> NDArray:
-    """g_c for every number of known columns, draw and point, block by block."""
-    points, (n_points, n_columns) = setting.points, ranks.shape
-    rows = len(filler.rows) if isinstance(filler, KernelDensity) else 0
-    size = max(1, _BLOCK_NUMBERS // max(rows, n_repeats * points.shape[1], 1))
+    """g_c of these rows for every number of known columns, draw and point, block by block."""
+    points, ranks, clusters = setting.points[rows], ranks[rows], clusters[rows]
+    n_points, n_columns = ranks.shape
+    n_known = len(filler.rows) if isinstance(filler, KernelDensity) else 0
+    size = max(1, _BLOCK_NUMBERS // max(n_known, n_repeats * points.shape[1], 1))
     hits = np.empty((n_columns + 1, n_repeats, n_points), dtype=np.float32)
     for start in range(0, n_points, size):
         block = slice(start, start + size)
@@ -172,8 +182,8 @@ def _curves(
             if step:
                 path.reveal(ranks[block, step - 1])
             drawn = path.sample(n_repeats if step < n_columns else 1, generator)
-            found = setting.predict(drawn.reshape(-1, points.shape[1]))
-            hits[step, :, block] = found.reshape(len(drawn), -1) == clusters[block]
+            found = inside(drawn.reshape(-1, points.shape[1]), np.tile(clusters[block], len(drawn)))
+            hits[step, :, block] = found.reshape(len(drawn), -1)
     return hits
 
 
@@ -186,13 +196,41 @@ class _Setting:
     sources: NDArray
     predict: Callable[[NDArray], NDArray]
     known: NDArray
+    net: Neuralized | None = None
 
     @property
     def n_columns(self) -> int:
         return self.table.shape[1]
 
+    def judges(self, explanation: Any) -> list[tuple[Inside, NDArray]]:
+        """Whether points are in clusters, and the rows for which this is asked.
 
-def _setting(model: Any, X: Any, background: Any) -> _Setting:
+        Each row is judged by the decision that was explained: rows of clusters leave noise aside, and
+        where a probability must exceed a threshold, that is the question.
+        """
+        if self.net is None:
+            return [(lambda points, clusters: self.predict(points) == clusters, np.arange(len(self.points)))]
+        parts = [(self.net, np.arange(len(self.points)))]
+        if isinstance(explanation, Explanation):
+            parts = judges(self.net, explanation)
+        return [(_inside(net), rows) for net, rows in parts]
+
+
+def _inside(net: Neuralized) -> Inside:
+    if isinstance(net.pool, MinPool):
+        return lambda points, clusters: net.predict(points) == clusters
+    return lambda points, clusters: net.evidence(points, cluster=clusters) > 0
+
+
+def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
+    threshold = None
+    if isinstance(explanation, Explanation):
+        threshold = explanation.details.get("threshold")
+        if explanation.details.get("against"):
+            raise ValueError(
+                "explanation compares with one competitor (against=), but here it is asked whether a row is "
+                "in its cluster: explain without against=."
+            )
     if callable(model) and not hasattr(model, "predict") and not hasattr(model, "fit"):
         points = read_numbers(X)
         known = points if background is None else read_numbers(background, "background")
@@ -202,10 +240,10 @@ def _setting(model: Any, X: Any, background: Any) -> _Setting:
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
-    net = neuralize(model, X if background is None else background)
+    net = neuralize(model, X if background is None else background, threshold=threshold)
     rows = EncodedRows.of(net, X)
     known = rows.points if background is None else EncodedRows.of(net, background, "background").points
-    return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known)
+    return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known, rows.net)
 
 
 def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]:
@@ -221,12 +259,20 @@ def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]
     return predict
 
 
-def _read_explanation(explanation: Any, table: Table) -> NDArray:
-    """Relevance of these very rows, which must put their columns in some order."""
+def _read_explanation(explanation: Any, setting: _Setting) -> NDArray:
+    """Relevance of these very rows by this very model, which must put their columns in some order."""
+    table = setting.table
     relevance = read_relevance(explanation, "explanation")
     refuse_other_rows(relevance.shape, table.shape, "explanation")
-    if isinstance(explanation, Explanation) and not _same(explanation.data, table.data):
-        raise ValueError("explanation is of rows with other values than X: explain these very rows.")
+    if isinstance(explanation, Explanation):
+        if not _same(explanation.data, table.data):
+            raise ValueError("explanation is of rows with other values than X: explain these very rows.")
+        elsewhere = float(np.mean(explanation.assigned != setting.predict(setting.points)))
+        if elsewhere > _ROUNDING:
+            raise ValueError(
+                f"explanation is of another model, or of X in other units: by this model {elsewhere:.0%} of "
+                "the rows are in other clusters. Explain this model."
+            )
     if table.shape[1] > 1 and (relevance == relevance[:, :1]).all():
         raise ValueError(
             "explanation gives all columns of each row the same relevance, so there is no order in which "

@@ -105,7 +105,7 @@ def read_numbers(X: Any, called: str = "X") -> NDArray:
     values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
     if not np.isfinite(values).all():
         names = table.names or [f"x{column}" for column in range(table.shape[1])]
-        refuse_not_finite(values, names, 0)
+        refuse_not_finite(values, names, 0, called)
     return values
 
 

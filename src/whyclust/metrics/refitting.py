@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from whyclust._explain import explain_rows
-from whyclust._validation import is_frame, read_table
+from whyclust._validation import is_frame
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.explanation import Explanation
 from whyclust.given_labels import is_labels
@@ -20,7 +20,7 @@ from whyclust.metrics.reading import read_codes, read_count, refuse_too_large
 from whyclust.metrics.scores import contingency
 from whyclust.metrics.stability_result import Stability
 from whyclust.network import Neuralized, neuralize
-from whyclust.network.models import last_step
+from whyclust.network.models import last_step, read_for
 
 _LARGEST_SEED = 2**31 - 1
 # With fewer columns a correlation of two rows' relevances says nothing: it is always 1 or -1.
@@ -78,7 +78,7 @@ def stability(
     """
     read_count(n_repeats, "n_repeats", 2)  # one has no standard error
     seeds = _check_refit(model, bootstrap, reseed, labels)
-    table = read_table(X)
+    table = read_for(model, X)
     refuse_too_large(table, "X")
     given = None if labels is None else _one_each(labels, table.shape[0])
     original = _explained(model, table, rule)

@@ -53,7 +53,7 @@ class EncodedRows:
         points = np.array(encoded, dtype=np.float64)
         if not np.isfinite(points).all():
             known = net.feature_names if table.names is None else table.names
-            refuse_not_finite(points, [known[column] for column in net.features.sources], 0)
+            refuse_not_finite(points, [known[column] for column in net.features.sources], 0, name)
         width = points.shape[1]
         features = replace(net.features, encoder=(), sources=np.arange(width), n_columns=width, columns=None)
         names = tuple(str(column) for column in range(width))

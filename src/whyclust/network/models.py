@@ -30,7 +30,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from whyclust._validation import is_sparse
+from whyclust._validation import Table, is_sparse, match_columns, read_table
 from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.features import AffineMap, Features
@@ -209,6 +209,16 @@ def first_step(model: Any) -> Any:
     while isinstance(model, Pipeline):
         model = next(step for _, step in model.steps if step is not None and step != "passthrough")
     return model
+
+
+def read_for(model: Any, X: Any) -> Table:
+    """A table with the columns of a model or a network, in its order."""
+    if isinstance(model, Neuralized):
+        return model.read(X)
+    table, first = read_table(X), first_step(model)
+    names = getattr(first, "feature_names_in_", None)
+    count = getattr(first, "n_features_in_", table.shape[1])
+    return match_columns(table, None if names is None else [str(name) for name in names], count)
 
 
 def last_step(model: Any) -> Any:

@@ -60,8 +60,12 @@ def read_question(
 
 def _positions(ids: ArrayLike, clusters: NDArray, n_rows: int, name: str) -> NDArray:
     given = np.asarray(ids)
+    if given.dtype == object and all(isinstance(value, (str, int)) for value in given.ravel()):
+        given = np.array(given.tolist())
     if given.dtype == object:
-        raise ValueError(f"{name} is {ids!r}, expected one cluster id or one for each row.")
+        raise ValueError(
+            f"{name} holds a {type(given.ravel()[0]).__name__}, expected one cluster id or one for each row."
+        )
     if given.ndim not in (0, 1) or (given.ndim == 1 and len(given) != n_rows):
         raise ValueError(
             f"{name} has shape {given.shape}, expected one cluster id or one for each of the {n_rows} rows."
