@@ -112,7 +112,8 @@ def page(result: dict[str, Any]) -> str:
         "",
         one_line(f"""
             Autoencoder 784–500–500–2000–10 and back on {found["rows"]} rows: **{found["share"]:.0%}** of the
-            rate of the matrix products alone ({found["products"]:.2f} s of {found["epoch"]:.2f} s an epoch)."""),
+            rate of the matrix products alone ({found["products"]:.2f} s of {found["epoch"]:.2f} s an
+            epoch)."""),
         "",
         "| network on 10,992 × 16 | whyclust, seconds an epoch | DataLoader | ratio |",
         "|---|---|---|---|",
