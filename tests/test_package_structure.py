@@ -27,7 +27,7 @@ LAYERS = [
     ["_explain", "explanation", "files", "given_labels", "parquet", "sentences", "summary", "surrogates"],
     ["baselines"],
     ["metrics"],
-    ["auditing"],
+    ["auditing", "plots"],
     ["report"],
     ["job"],
     ["result_files"],

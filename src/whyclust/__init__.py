@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whyclust import baselines, cluster, datasets, deep, metrics, propagate, report
+    from whyclust import baselines, cluster, datasets, deep, metrics, plots, propagate, report
     from whyclust._explain import explain
     from whyclust.auditing import Audit, audit
     from whyclust.explanation import Explanation
@@ -43,6 +43,7 @@ __all__ = [
     "metrics",
     "neuralize",
     "neuralizer",
+    "plots",
     "propagate",
     "report",
     "save",
@@ -64,6 +65,7 @@ _EXPORTS = {
     "datasets": ("whyclust.datasets", None),
     "deep": ("whyclust.deep", None),
     "metrics": ("whyclust.metrics", None),
+    "plots": ("whyclust.plots", None),
     "propagate": ("whyclust.propagate", None),
     "report": ("whyclust.report", None),
 }

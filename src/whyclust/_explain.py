@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table, is_frame, is_sparse, match_columns, read_table
+from whyclust._validation import Table, is_frame, is_sparse, match_columns, read_table, rows_of_images
 from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
 from whyclust.network import Neuralized, neuralize
@@ -49,7 +49,9 @@ def explain(
         Rows of clusters are told from the other clusters; ``cluster=c, against=-1`` asks what keeps
         those of c from being noise.
     X : array, sparse matrix, pandas or polars frame
-        The rows to explain, with the columns the model was fitted on. For labels, and clusterings
+        The rows to explain, with the columns the model was fitted on. Images, an array of shape (n,
+        height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``
+        has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
         columns are then one-hot encoded.
     cluster : cluster id, or one for each row, optional
@@ -103,6 +105,8 @@ def explain(
             "compares two clusters: give one of them."
         )
     _check_method(method, options, rule)
+    X, image_shape = rows_of_images(X)
+    background, _ = rows_of_images(background)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
@@ -110,6 +114,7 @@ def explain(
     doubt = None if fidelity is None else fidelity.warning()
     if doubt is not None:
         warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
+    image_shape = image_shape or getattr(last_step(model), "image_shape", None)
     table = read_table(X)
     if background is None and not isinstance(model, Neuralized) and not hasattr(last_step(model), "beta_"):
         background = table
@@ -127,6 +132,7 @@ def explain(
         method=method,
         options=options,
         background=background,
+        image_shape=image_shape,
     )
 
 
@@ -158,6 +164,7 @@ def explain_rows(
     method: str = "neon",
     options: Mapping[str, Any] | None = None,
     background: Any = None,
+    image_shape: Sequence[int] | None = None,
 ) -> Explanation:
     """Explain the rows of a table by a network; for `given` labels if there are any."""
     table = match_columns(read_table(X), net.feature_names if net.named else None, net.features.n_columns)
@@ -209,10 +216,17 @@ def explain_rows(
             "against": against is not None,
             # A network loaded from a file has no fidelity, but knows what noise is.
             "noise": net.clusters[-1].item() if has_noise else None,
+            "image_shape": None if groups else _image_shape(image_shape, table.shape[1]),
         },
         given=given,
         fidelity=fidelity,
     )
+
+
+def _image_shape(shape: Sequence[int] | None, n_columns: int) -> list[int] | None:
+    """The shape of a row's image; none where a step between made other columns of the pixels."""
+    sizes = [] if shape is None else [int(size) for size in shape]
+    return sizes if sizes and int(np.prod(sizes)) == n_columns else None
 
 
 def judges(net: Neuralized, found: Relevance | Explanation) -> list[tuple[Neuralized, NDArray]]:

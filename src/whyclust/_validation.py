@@ -46,6 +46,13 @@ def _from_polars(X: Any, name: str) -> Any:
     return pd.DataFrame(columns)
 
 
+def rows_of_images(X: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """An array of images as rows of pixels, and the shape of one; other tables as they are."""
+    if isinstance(X, np.ndarray) and X.ndim in (3, 4) and X.size:
+        return X.reshape(len(X), -1), X.shape[1:]
+    return X, None
+
+
 def is_sparse(data: Any) -> bool:
     """Whether this is a scipy sparse array or matrix."""
     return bool(sp.issparse(data))

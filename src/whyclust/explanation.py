@@ -89,6 +89,17 @@ class Explanation:
         return self.assigned if self.given is None else self.given
 
     @property
+    def images(self) -> NDArray:
+        """Relevance in the shape of the images that were explained, (n_rows, ..., height, width)."""
+        shape = self.details.get("image_shape")
+        if shape is None:
+            raise ValueError(
+                "The rows of this explanation are not images: explain an array of shape (n, height, width) "
+                "or (n, channels, height, width), or a model with image_shape=."
+            )
+        return np.asarray(self.values).reshape(len(self), *shape)
+
+    @property
     def disagrees(self) -> NDArray:
         """Rows that the surrogate assigns elsewhere than to the label given; all False without labels."""
         if self.given is None:

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
+from whyclust._validation import rows_of_images
 from whyclust.deep.devices import choose_device, seed_torch
 from whyclust.deep.generation import Generative, spreads
 from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
@@ -181,6 +182,8 @@ class DeepClusterer(
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray:
         """The table in single precision."""
         least = 2 if reset else 1
+        if getattr(self, "image_shape", None) is not None:
+            X = rows_of_images(X)[0]
         table = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64], ensure_min_samples=least)
         largest = float(max(table.max(), -table.min()))
         if largest > _LARGEST:

@@ -1,0 +1,5 @@
+"""Pictures. Each function returns a matplotlib Figure, touches no global state and shows nothing."""
+
+from whyclust.plots.generated import decoded_centers, interpolation, samples
+
+__all__ = ["decoded_centers", "interpolation", "samples"]

@@ -1,0 +1,231 @@
+"""Pictures of rows that a deep clustering makes up (section 5.2.5 of CM and C-Net).
+
+Rows are drawn as images where the model was given an ``image_shape``, else as a table of colours. Steps of a
+Pipeline before the model are undone, so that rows are in the user's own units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Numbers are written into the cells of tables of at most so many columns.
+_MOST_WRITTEN = 14
+# In a table of more columns only those that differ most between its rows are drawn.
+_MOST_COLUMNS = 60
+
+
+def decoded_centers(
+    model: Any,
+    *,
+    image_shape: Sequence[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    path: str | Path | None = None,
+) -> Any:
+    """Draw the row that each centroid stands for.
+
+    Parameters
+    ----------
+    model : fitted deep clustering, or Pipeline that ends in one
+    image_shape : (height, width) or (channels, height, width), optional
+        Draw rows as images; by default the model's own.
+    feature_names : sequence of str, optional
+        Names of the columns; by default those that the model was fitted with.
+    path : str or Path, optional
+        Also write the picture to this file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    deep, back = _parts(model)
+    names = [f"cluster {cluster}" for cluster in range(deep.n_clusters)]
+    rows = back(deep.decoded_centers())
+    return _drawn(model, rows, names, "What each cluster stands for", image_shape, feature_names, path)
+
+
+def interpolation(
+    model: Any,
+    cluster_a: int,
+    cluster_b: int,
+    *,
+    steps: int = 9,
+    image_shape: Sequence[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    path: str | Path | None = None,
+) -> Any:
+    """Draw rows on the way from one centroid to another.
+
+    Parameters
+    ----------
+    model : fitted deep clustering, or Pipeline that ends in one
+    cluster_a, cluster_b : int
+    steps : int
+        Rows, both centroids among them.
+    image_shape, feature_names, path
+        As for :func:`decoded_centers`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    deep, back = _parts(model)
+    rows = back(deep.interpolate(cluster_a, cluster_b, steps=steps))
+    names = [f"{share:.0%}" for share in np.linspace(0.0, 1.0, steps)]
+    names[0], names[-1] = f"cluster {cluster_a}", f"cluster {cluster_b}"
+    title = f"From cluster {cluster_a} to cluster {cluster_b}"
+    return _drawn(model, rows, names, title, image_shape, feature_names, path)
+
+
+def samples(
+    model: Any,
+    cluster: int,
+    *,
+    n_samples: int = 9,
+    scale: float = 1.0,
+    random_state: Any = None,
+    image_shape: Sequence[int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    path: str | Path | None = None,
+) -> Any:
+    """Draw made-up rows of a cluster, beside its centroid.
+
+    Parameters
+    ----------
+    model : fitted deep clustering, or Pipeline that ends in one
+    cluster : int
+    n_samples : int
+    scale : float
+        Factor of the spread around the centroid.
+    random_state : int, RandomState or None
+    image_shape, feature_names, path
+        As for :func:`decoded_centers`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    deep, back = _parts(model)
+    drawn = deep.sample(cluster, n_samples=n_samples, scale=scale, random_state=random_state)
+    rows = back(np.concatenate([deep.decoded_centers()[[cluster]], drawn]))
+    names = ["centroid", *(f"sample {number}" for number in range(1, n_samples + 1))]
+    title = f"Made-up rows of cluster {cluster}"
+    return _drawn(model, rows, names, title, image_shape, feature_names, path)
+
+
+def _parts(model: Any) -> tuple[Any, Any]:
+    """The deep clustering, and a function that takes its rows back to the table's units."""
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    *before, deep = [step for step in steps if step not in (None, "passthrough")]
+    if not hasattr(deep, "decoded_centers"):
+        raise TypeError(
+            f"{type(deep).__name__} makes no rows, expected a fitted model of whyclust.deep, or a Pipeline "
+            "that ends in one."
+        )
+    for step in before:
+        if not hasattr(step, "inverse_transform"):
+            raise TypeError(
+                f"{type(step).__name__} cannot be undone (it has no inverse_transform): pass the last step "
+                "of the Pipeline instead, whose rows are in its own units."
+            )
+
+    def back(rows: NDArray) -> NDArray:
+        for step in reversed(before):
+            rows = step.inverse_transform(rows)
+        return np.asarray(rows, dtype=float)
+
+    return deep, back
+
+
+def _drawn(
+    model: Any,
+    rows: NDArray,
+    names: list[str],
+    title: str,
+    image_shape: Sequence[int] | None,
+    feature_names: Sequence[str] | None,
+    path: str | Path | None,
+) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
+        ) from None
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    shape = image_shape if image_shape is not None else getattr(last, "image_shape", None)
+    if shape is not None:
+        figure = _images(Figure, rows, _image_shape(shape, rows.shape[1]), names)
+    else:
+        figure = _table(Figure, rows, names, _column_names(model, feature_names, rows.shape[1]))
+    figure.suptitle(title)
+    if path is not None:
+        figure.savefig(path, bbox_inches="tight", dpi=150)
+    return figure
+
+
+def _image_shape(shape: Sequence[int], n_columns: int) -> tuple[int, int, int]:
+    sizes = tuple(int(size) for size in shape)
+    sizes = (1, *sizes) if len(sizes) == 2 else sizes
+    if len(sizes) != 3 or int(np.prod(sizes)) != n_columns or sizes[0] not in (1, 3):
+        raise ValueError(
+            f"image_shape={tuple(shape)} does not fit rows of {n_columns} columns, expected (height, width) "
+            "or (1 or 3 channels, height, width)."
+        )
+    return sizes
+
+
+def _column_names(model: Any, given: Sequence[str] | None, n_columns: int) -> list[str]:
+    known = getattr(model, "feature_names_in_", None)
+    names = [str(name) for name in (given if given is not None else known if known is not None else [])]
+    if given is not None and len(names) != n_columns:
+        raise ValueError(f"feature_names has {len(names)} names, but rows have {n_columns} columns.")
+    return names if len(names) == n_columns else [f"column {column}" for column in range(n_columns)]
+
+
+def _images(figure_type: Any, rows: NDArray, shape: tuple[int, int, int], names: list[str]) -> Any:
+    across = min(len(rows), 10)
+    down = -(-len(rows) // across)
+    figure = figure_type(figsize=(1.1 * across, 1.35 * down + 0.4), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False).ravel()
+    low, high = float(rows.min()), float(rows.max())
+    for place, axis in enumerate(axes):
+        axis.set_axis_off()
+        if place < len(rows):
+            image = np.moveaxis(rows[place].reshape(shape), 0, -1)
+            if shape[0] == 1:
+                axis.imshow(image[..., 0], cmap="gray", vmin=low, vmax=high)
+            else:
+                axis.imshow((image - low) / (high - low if high > low else 1.0))
+            axis.set_title(names[place], fontsize=8)
+    return figure
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _table(figure_type: Any, rows: NDArray, names: list[str], columns: list[str]) -> Any:
+    """Rows as colours: how far each is above or below the mean of the rows, in their own spread."""
+    spread = rows.std(axis=0)
+    colours = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    if len(columns) > _MOST_COLUMNS:
+        kept = np.sort(np.argsort(-spread, kind="stable")[:_MOST_COLUMNS])
+        rows, colours, columns = rows[:, kept], colours[:, kept], [columns[place] for place in kept]
+    width = max(4.0, min(0.75, 14.0 / len(columns)) * len(columns))
+    figure = figure_type(figsize=(width + 1.2, 0.36 * max(len(rows), 4) + 1.6), layout="constrained")
+    axis = figure.subplots()
+    drawn = axis.imshow(colours, cmap="RdBu_r", vmin=-2.5, vmax=2.5, aspect="auto")
+    axis.set_yticks(range(len(names)), names, fontsize=8)
+    axis.set_xticks(range(len(columns)), columns, rotation=60, ha="right", fontsize=8)
+    if len(columns) <= _MOST_WRITTEN:
+        for i, j in np.ndindex(*rows.shape):
+            dark = abs(colours[i, j]) > 1.5
+            colour = "w" if dark else "k"
+            axis.text(j, i, _short(float(rows[i, j])), ha="center", va="center", fontsize=7, color=colour)
+    figure.colorbar(drawn, ax=axis, label="deviations", fraction=0.03)
+    return figure
