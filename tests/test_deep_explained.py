@@ -232,6 +232,32 @@ def test_saved_and_loaded(tmp_path):
     loaded = wc.load(wc.save(model, tmp_path / "deep.npz"))
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert np.abs(wc.explain(loaded, X).values - wc.explain(model, X).values).max() == 0
-    with pytest.raises(TypeError, match="save the model itself"):
-        wc.save(wc.neuralize(model, X), tmp_path / "net.npz")
+
+
+@pytest.mark.parametrize("image_shape", [None, (1, 8, 8)])
+def test_networks_of_whole_pipelines_are_saved_and_loaded(tmp_path, image_shape):
+    X = digits(60)
+    deep = small(image_shape=image_shape, hidden=(6, 4))
+    model = make_pipeline(StandardScaler(), deep).fit(X)
+    net = with_rules(wc.neuralize(model, X), Gamma(0.25))
+    loaded = wc.load(wc.save(net, tmp_path / "net.npz"))
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert np.abs(wc.explain(loaded, X).values - wc.explain(net, X).values).max() == 0
+    assert np.abs(wc.explain(loaded, X).values - wc.explain(model, X).values).max() > 0  # other rules
+
+
+def test_networks_with_code_of_their_own_are_not_saved(tmp_path):
+    class Twice(torch.nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    X = digits(60)
+    encoder = torch.nn.Sequential(torch.nn.Linear(64, 4), Twice(), torch.nn.Linear(4, 3))
+    own = small(autoencoder=(encoder, torch.nn.Linear(3, 64)), embedding_dim=3).fit(X)
+    net = wc.neuralize(own, X)
+    with pytest.raises(TypeError, match="a layer Twice, which a file without code cannot bring back"):
+        wc.save(net, tmp_path / "net.npz")
+    chosen = with_rules(wc.neuralize(small().fit(X), X), {torch.nn.Linear: Gamma(1.0)})
+    with pytest.raises(TypeError, match="rules given by name"):
+        wc.save(chosen, tmp_path / "net.npz")
     assert not (tmp_path / "net.npz").exists()

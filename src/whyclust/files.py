@@ -225,11 +225,12 @@ def _pack(thing: Any, arrays: dict[str, NDArray]) -> Any:
         description, named = to_arrays(thing)
         places = {key: _store(array, arrays) for key, array in named.items()}
         return {"deep": _pack(description, arrays), "arrays": places}
-    if name == "Trunk":
-        raise TypeError(
-            "The network of a deep clustering holds modules, which a file without code cannot bring back: "
-            "save the model itself, and neuralise it again after loading."
-        )
+    if type(thing).__module__ == "whyclust.deep.trunk":
+        from whyclust.deep import stored_trunk
+
+        description, named = stored_trunk.to_arrays(thing)
+        places = {key: _store(array, arrays) for key, array in named.items()}
+        return {"trunk": description, "arrays": places}
     raise TypeError(
         f"A {name} cannot be saved without pickle: replace it (a number as random_state, a kernel by "
         "its name) before saving."
@@ -267,6 +268,11 @@ def _unpack(packed: Any, arrays: dict[str, NDArray]) -> Any:
 
         named = {key: arrays[place] for key, place in packed["arrays"].items()}
         return from_arrays(_unpack(packed["deep"], arrays), named)
+    if "trunk" in packed:
+        from whyclust.deep import stored_trunk
+
+        named = {key: arrays[place] for key, place in packed["arrays"].items()}
+        return stored_trunk.from_arrays(packed["trunk"], named)
     if "dtype" in packed:
         dtype = np.dtype(packed["dtype"])
         return dtype.type if packed["type"] else dtype
