@@ -445,3 +445,22 @@ def test_columns_of_different_width_keep_their_own_distances():
         known = [3] if column else [0, 1, 2]
         square = (((points[point] - rows) / density.unit) ** 2)[:, known].sum(axis=1)
         assert np.abs(path.distances[point] - square).max() < 1e-9
+
+
+def test_relevance_follows_the_names_of_columns():
+    """An array is in the order of X, a frame is read by name, whatever order the model has."""
+    generator = np.random.default_rng(0)
+    shifts = np.repeat([[0, 0, 0, 0], [6, 0, 1, 0], [0, 3, 0, 1]], 30, axis=0)
+    frame = pd.DataFrame(generator.normal(size=(90, 4)) + shifts, columns=list("abcd"))
+    model = KMeans(3, n_init=3, random_state=0).fit(frame)
+    mixed = frame[list("dbca")]
+    ex = wc.explain(model, frame)
+    plain = flipping_auc(model, frame, ex).auc
+    assert flipping_auc(model, mixed, ex).auc == plain
+    values = pd.DataFrame(ex.values, columns=list("abcd"))
+    assert flipping_auc(model, mixed, values[list("dbca")].to_numpy()).auc == plain
+    assert flipping_auc(model, mixed, values[list("cdab")]).auc == plain
+    assert flipping_auc(model, frame, values[list("cdab")]).auc == plain
+    assert flipping_auc(model, mixed, values.to_numpy()).auc != plain  # taken for d, b, c, a
+    with pytest.raises(ValueError, match="explanation has no column 'b'"):
+        flipping_auc(model, frame, values.rename(columns={"b": "e"}))

@@ -273,3 +273,26 @@ def test_columns_in_another_order_are_the_same_columns():
     mixed = metrics.stability(model, frame[list("dcba")], n_repeats=3)
     assert mixed.pearson.mean == pytest.approx(same.pearson.mean, abs=1e-9)
     assert same.pearson.mean > 0.9
+
+
+class FailsNowAndThen(KMeans):
+    """A clustering that some samples do not suit."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        if len(np.unique(X, axis=0)) < self.fewest:
+            raise ValueError("too few\n  different rows")
+        return super().fit(X)
+
+    fewest = 0
+
+
+def test_refits_that_fail_are_left_out_and_counted(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 3)) + np.repeat([[0], [5], [9]], 20, axis=0)
+    model = FailsNowAndThen(3, n_init=1, random_state=0).fit(X)
+    monkeypatch.setattr(FailsNowAndThen, "fewest", 38)
+    with pytest.warns(UserWarning, match=r"of 12 refits failed and are left out: too few different rows"):
+        found = metrics.stability(model, X, n_repeats=12)
+    assert 2 <= found.n_repeats < 12
+    monkeypatch.setattr(FailsNowAndThen, "fewest", 61)
+    with pytest.raises(ValueError, match="12 of 12 refits failed: too few different rows"):
+        metrics.stability(model, X, n_repeats=12)

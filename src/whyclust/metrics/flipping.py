@@ -197,6 +197,14 @@ class _Setting:
     predict: Callable[[NDArray], NDArray]
     known: NDArray
     net: Neuralized | None = None
+    given_names: list[str] | None = None
+
+    @property
+    def order(self) -> NDArray | None:
+        """Where the model's columns are in X, if it has them in another order."""
+        if self.given_names is None or self.table.names in (None, self.given_names):
+            return None
+        return np.array([self.given_names.index(name) for name in self.table.names or []], dtype=np.intp)
 
     @property
     def n_columns(self) -> int:
@@ -236,14 +244,17 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
         known = points if background is None else read_numbers(background, "background")
         if known.shape[1] != points.shape[1]:
             raise ValueError(f"background has {known.shape[1]} columns, but X has {points.shape[1]}.")
-        return _Setting(read_table(X), points, np.arange(points.shape[1]), _checked(model), known)
+        table = read_table(X)
+        sources = np.arange(points.shape[1])
+        return _Setting(table, points, sources, _checked(model), known, given_names=table.names)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
     net = neuralize(model, X if background is None else background, threshold=threshold)
     rows = EncodedRows.of(net, X)
     known = rows.points if background is None else EncodedRows.of(net, background, "background").points
-    return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known, rows.net)
+    given = read_table(X).names
+    return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known, rows.net, given)
 
 
 def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]:
@@ -262,8 +273,10 @@ def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]
 def _read_explanation(explanation: Any, setting: _Setting) -> NDArray:
     """Relevance of these very rows by this very model, which must put their columns in some order."""
     table = setting.table
-    relevance = read_relevance(explanation, "explanation")
+    relevance = read_relevance(explanation, "explanation", setting.given_names)
     refuse_other_rows(relevance.shape, table.shape, "explanation")
+    if not isinstance(explanation, Explanation) and setting.order is not None:
+        relevance = relevance[:, setting.order]
     if isinstance(explanation, Explanation):
         if not _same(explanation.data, table.data):
             raise ValueError("explanation is of rows with other values than X: explain these very rows.")

@@ -109,16 +109,33 @@ def read_numbers(X: Any, called: str = "X") -> NDArray:
     return values
 
 
-def read_relevance(explanation: Any, called: str) -> NDArray:
-    """Relevance, or another importance, of each row as a dense array; some of it must not be zero."""
+def read_relevance(explanation: Any, called: str, columns: list[str] | None = None) -> NDArray:
+    """Relevance, or another importance, of each row as a dense array; some of it must not be zero.
+
+    Named columns of a frame are brought into the order of `columns`.
+    """
     if isinstance(explanation, Explanation):
         if explanation.is_factored:
             refuse_too_large(read_table(explanation.data), called)
         values = np.asarray(explanation.values, dtype=np.float64)
     else:
-        values = np.asarray(numeric(read_table(explanation, called).data, called), dtype=np.float64)
+        table = read_table(explanation, called)
+        values = np.asarray(numeric(table.data, called), dtype=np.float64)
+        if columns is not None and table.names is not None and table.names != columns:
+            values = values[:, _places(table.names, columns, called)]
     refuse_bad_relevance(values, called)
     return values
+
+
+def _places(names: list[str], columns: list[str], called: str) -> list[int]:
+    """Where each of the columns is among the names; a frame's numbered columns are taken as they stand."""
+    if names == [str(place) for place in range(len(names))]:
+        return list(range(len(names)))
+    missing = [name for name in columns if name not in set(names)]
+    if missing or len(names) != len(columns):
+        told = f"no column {missing[0]!r}" if missing else f"{len(names)} columns, not {len(columns)}"
+        raise ValueError(f"{called} has {told}: expected the columns of X, by name.")
+    return [names.index(name) for name in columns]
 
 
 def read_count(value: Any, called: str, at_least: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from whyclust.metrics.stability_result import Stability
 from whyclust.network import Neuralized, neuralize
 from whyclust.network.models import last_step, read_for
 
+# One refit has no standard error.
+_FEWEST = 2
 _LARGEST_SEED = 2**31 - 1
 # With fewer columns a correlation of two rows' relevances says nothing: it is always 1 or -1.
 _COLUMNS_TO_CORRELATE = 3
@@ -76,7 +79,7 @@ def stability(
     >>> found.clusters, bool(found.share.mean > 0.95)
     (array([0, 1], dtype=int32), True)
     """
-    read_count(n_repeats, "n_repeats", 2)  # one has no standard error
+    read_count(n_repeats, "n_repeats", _FEWEST)
     seeds = _check_refit(model, bootstrap, reseed, labels)
     table = read_for(model, X)
     refuse_too_large(table, "X")
@@ -92,6 +95,7 @@ def stability(
     # A seed of None would draw on numpy's global generator: one seed for all repeats stands in for it.
     fixed = {name: _seed(generator) for name, value in seeds.items() if value is None}
     found = []
+    failures: list[str] = []
     for _ in range(n_repeats):
         again = clone(model)
         again.set_params(**({name: _seed(generator) for name in seeds} if reseed else fixed))
@@ -99,8 +103,16 @@ def stability(
         if bootstrap:
             rows = generator.randint(table.shape[0], size=table.shape[0])
         drawn = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
-        again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
-        found.append(_compare(original, again, table, names, rule))
+        try:
+            again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
+            found.append(_compare(original, again, table, names, rule))
+        except ValueError as error:  # a sample may have too few different rows, say
+            failures.append(" ".join(str(error).split()))
+    if failures:
+        told = f"{len(failures)} of {n_repeats} refits failed"
+        if len(found) < _FEWEST:
+            raise ValueError(f"{told}: {failures[0]}")
+        warnings.warn(f"{told} and are left out: {failures[0]}", UserWarning, stacklevel=2)
     ari, share, jaccards, pearson, spearman, profiles = zip(*found, strict=True)
     return Stability(
         clusters=names,

@@ -181,13 +181,18 @@ def removal_order(importance: NDArray) -> NDArray:
 
 def _importance(explanation: Any, X: Any, top: int | None) -> NDArray:
     """Mean of |relevance| over rows."""
-    shape = read_table(X).shape
-    if not isinstance(explanation, Explanation) and np.ndim(explanation) == 1:
+    table = read_table(X)
+    shape = table.shape
+    if isinstance(explanation, pd.Series):  # named by columns: a table of one row
+        explanation = explanation.to_frame().T
+        values = read_relevance(explanation, "explanation", table.names)
+        refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
+    elif not isinstance(explanation, Explanation) and np.ndim(explanation) == 1:
         values = np.asarray(numeric(np.asarray(explanation), "explanation"), dtype=np.float64)[None]
         refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
         refuse_bad_relevance(values, "explanation")
     else:
-        values = read_relevance(explanation, "explanation")
+        values = read_relevance(explanation, "explanation", table.names)
         if values.shape[0] != shape[0] and values.shape[1] == shape[1]:
             raise ValueError(
                 f"explanation has {values.shape[0]} rows, but X has {shape[0]}: expected an explanation of "
