@@ -359,3 +359,13 @@ def test_openml_is_asked_for_the_same_classes(name):
     if origin.train is not None:
         np.testing.assert_array_equal(raw.arrays["split"], np.arange(len(raw.y)) >= origin.train)
     assert replace(raw, y=None).n_classes is None
+
+
+def test_files_that_hold_something_else_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHYCLUST_DATA", str(tmp_path))
+    np.savez(tmp_path / "seeds.npz", Z=np.zeros(3))
+    with pytest.raises(ValueError, match=r"seeds.npz has no X of rows and columns, but Z"):
+        load("seeds")
+    np.savez(tmp_path / "winer.npz", X=np.zeros((3, 2)), y=np.zeros(2))
+    with pytest.raises(ValueError, match=r"winer.npz has 2 classes for 3 rows"):
+        load("winer")

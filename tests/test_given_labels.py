@@ -149,7 +149,7 @@ def test_names_and_minus_one():
         ([1, 1, 1, 1], r"Found one label only in labels, expected at least two clusters"),
         (["-1"] * 4, r"Found noise \(-1\) in labels, expected at least two"),
         ([-1] * 4, r"Found noise \(-1\) in labels"),
-        ([], r"Found one label only"),
+        ([], r"Found 0 labels, but X has 90 rows"),
         (
             list("abcd"),
             r"Found 4 different values in 4 rows in labels, expected clusters of at least",
@@ -165,8 +165,9 @@ def test_names_and_minus_one():
     ids=str,
 )
 def test_what_is_wrong_with_labels(labels, message):
+    n_rows = len(labels) if np.ndim(np.asarray(labels, dtype=object)) else 0
     with pytest.raises(ValueError, match=message):
-        wc.explain(labels, X)
+        wc.explain(labels, X[: n_rows or None])
 
 
 def test_other_things_are_no_labels():
@@ -593,3 +594,8 @@ def test_columns_that_tell_nothing_apart_have_no_relevance_at_all():
     assert (np.abs(ex.values[:, 1:]) == 0).all()
     assert "x1" not in ex.describe()
     assert "x0" in ex.describe()
+
+
+def test_the_number_of_labels_is_told_before_what_they_are():
+    with pytest.raises(ValueError, match="Found 5 labels, but X has 9 rows"):
+        wc.explain(np.zeros(5, dtype=int), np.arange(18.0).reshape(9, 2))

@@ -370,7 +370,7 @@ def test_text_columns(imputer):
             {"imputer": "zero"},
             "imputer='zero' is unknown, expected one of mean, permute",
         ),
-        ([0.4, 0.3, 0.2, 0.1], {"labels": [0, 1]}, "labels_true has 2 labels and labels_pred 4"),
+        ([0.4, 0.3, 0.2, 0.1], {"labels": [0, 1]}, "labels has 2 labels, but X has 4 rows"),
     ],
 )
 def test_faithfulness_refuses_nonsense(importance, options, message):

@@ -44,7 +44,7 @@ def _stored(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "news20_raw":
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        words = TfidfVectorizer(max_features=N_WORDS, stop_words="english").fit_transform(data.X)
+        words = TfidfVectorizer(max_features=N_WORDS, stop_words="english").fit_transform(data.texts)
         return words.toarray(), data.y
     X = np.asarray(data.X, dtype=np.float64).reshape(len(data.y), -1)
     low, high = X.min(), X.max()

@@ -36,7 +36,7 @@ def noise_of(labels: NDArray) -> Any:
     return str(NOISE) if labels.dtype.kind == "U" else NOISE
 
 
-def read_labels(labels: Any, called: str = "labels") -> NDArray:
+def read_labels(labels: Any, called: str = "labels", n_rows: int | None = None) -> NDArray:
     """Return labels as an array of whole numbers, booleans or names, or say what is wrong with them.
 
     Parameters
@@ -44,6 +44,8 @@ def read_labels(labels: Any, called: str = "labels") -> NDArray:
     labels : sequence, array or Series of one label per row
     called : str
         What they are called in an error.
+    n_rows : int, optional
+        Rows of the table they belong to.
 
     Returns
     -------
@@ -62,6 +64,8 @@ def read_labels(labels: Any, called: str = "labels") -> NDArray:
             f"X, or label them {NOISE} if they are noise."
         )
     found = _plain_labels(series, called)
+    if n_rows is not None and len(found) != n_rows:
+        raise ValueError(f"Found {len(found)} labels, but X has {n_rows} rows: expected one label per row.")
     names = np.unique(found)
     noise = noise_of(found)
     if len(names) < 2:

@@ -70,13 +70,9 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
             raise TypeError(
                 f"X is a {type(X).__name__}, expected a table: the model comes first, explain(model, X)."
             )
-        source, labels = "given labels", read_labels(model)
-        refuse_other_order(model, X)
         table = _dense(read_table(X))
-        if len(labels) != table.shape[0]:
-            raise ValueError(
-                f"Found {len(labels)} labels, but X has {table.shape[0]} rows: expected one label per row."
-            )
+        source, labels = "given labels", read_labels(model, n_rows=table.shape[0])
+        refuse_other_order(model, X)
     else:
         last = last_step(model)
         if isinstance(last, type) or not hasattr(last, "labels_") or _has_network(last):

@@ -135,7 +135,8 @@ def read_methods(methods: Sequence[str] | None) -> list[str]:
     """Names of the methods to score; NEON and the random order are always among them."""
     if methods is None:
         return list(USUAL)
-    if isinstance(methods, str) or not all(isinstance(name, str) for name in methods):
+    listed = np.iterable(methods) and not isinstance(methods, str)
+    if not listed or not all(isinstance(name, str) for name in methods):
         raise TypeError(f"methods={methods!r}, expected a list of names, such as ['ig', 'squared'].")
     for name in methods:
         if name not in CANDIDATES:

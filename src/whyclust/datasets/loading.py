@@ -176,9 +176,9 @@ def _arrays_of(entry: Entry, *, download: bool) -> dict[str, Any]:
         except OSError as error:
             reason, cause = f"it could not be had from {origin.told} ({error})", error
     folder = data_folder()
-    looked = f"the folder {folder}" if folder else "no data folder (WHYCLUST_DATA is not set)"
+    looked = f"in the folder {folder} nor " if folder else ""
     raise FileNotFoundError(
-        f"The data set {entry.name!r} was not found in {looked} nor in the cache {cache_folder()}, and "
+        f"The data set {entry.name!r} was not found {looked}in the cache {cache_folder()}, and "
         f"{reason}: put {entry.file} into a folder and name it in the environment variable WHYCLUST_DATA."
     ) from cause
 
@@ -187,6 +187,7 @@ def _as_published(entry: Entry, arrays: dict[str, Any]) -> Dataset:
     """A Dataset of the arrays of a file, with names where the file has none."""
     X = arrays.get("X")
     names = None
+    _refuse_other_arrays(entry, arrays)
     if entry.kind == "table":
         columns = arrays.get("feature_names")
         X = np.asarray(X)
@@ -207,6 +208,23 @@ def _as_published(entry: Entry, arrays: dict[str, Any]) -> Dataset:
         texts=arrays.get("texts"),
         arrays=MappingProxyType({name: value for name, value in arrays.items() if name not in _KNOWN}),
     )
+
+
+def _refuse_other_arrays(entry: Entry, arrays: dict[str, Any]) -> None:
+    """A file of this name may hold something else."""
+    needed = "texts" if entry.kind == "texts" else "X"
+    if needed not in arrays or (entry.kind == "table" and np.ndim(arrays["X"]) != 2):
+        raise ValueError(
+            f"{entry.file} has no {needed} of rows and columns, but {', '.join(arrays) or 'nothing'}: it is "
+            f"not the data set {entry.name!r}. Get the file again, or delete it so that it is looked for "
+            "elsewhere."
+        )
+    y = arrays.get("y")
+    if y is not None and len(y) != len(arrays[needed]):
+        raise ValueError(
+            f"{entry.file} has {len(y)} classes for {len(arrays[needed])} rows: get the file again, or "
+            "delete it so that it is looked for elsewhere."
+        )
 
 
 def _prepared(entry: Entry, raw: Dataset) -> Dataset:

@@ -31,8 +31,8 @@ _FAR = np.float32(1e6)
 
 
 def make_objects(
-    *,
     n_samples: int = 10_000,
+    *,
     size: int = 64,
     light_variation: float = 1.0,
     pose_variation: float = 1.0,
@@ -86,6 +86,8 @@ def make_objects(
         if not 0 <= value <= 1:
             raise ValueError(f"{name}={value} was given, expected a number from 0 to 1.")
     generator = check_random_state(random_state)
+    if n_samples < 1:
+        raise ValueError(f"n_samples={n_samples} was given, expected at least one image.")
     y = generator.permutation(np.arange(n_samples) % len(SHAPES))
     parameters = pd.DataFrame(_draw(n_samples, light_variation, pose_variation, generator))
     images = np.empty((n_samples, size, size), dtype=np.uint8)

@@ -27,9 +27,9 @@ def _blobs(
 
 
 def make_synth(
+    n_samples: int = 12_000,
     *,
     n_noise_dimensions: int = 25,
-    n_samples: int = 12_000,
     separation: float = 8.0,
     noise_scale: float = 1.0,
     random_state: Any = None,
@@ -42,10 +42,10 @@ def make_synth(
 
     Parameters
     ----------
-    n_noise_dimensions : int
-        d: 25 for SYNTH-25, 0 to 25 for the horizontal axis of the paper's Figure 1a.
     n_samples : int
         Points, as many of each cluster.
+    n_noise_dimensions : int
+        d: 25 for SYNTH-25, 0 to 25 for the horizontal axis of the paper's Figure 1a.
     separation : float
         Side of the square, in standard deviations of a cluster.
     noise_scale : float
@@ -77,8 +77,8 @@ def make_synth(
 
 
 def make_idc_synthetic(
-    *,
     n_samples: int = 3200,
+    *,
     n_nuisance: int = 10,
     nuisance_scale: float = 0.1,
     separation: float = 8.0,
@@ -140,7 +140,7 @@ def make_idc_synthetic(
 
 
 def make_five_gaussians(
-    *, n_samples: int = 2000, separation: float = 5.0, random_state: Any = None
+    n_samples: int = 2000, *, separation: float = 5.0, random_state: Any = None
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Toy set of the CM paper: a mixture of five bivariate Gaussians, standardised (section 4.2).
 

@@ -16,6 +16,7 @@ from whyclust._validation import is_frame, is_sparse, numeric, read_table
 from whyclust.explanation import Explanation
 from whyclust.metrics.reading import (
     in_order_of,
+    read_codes,
     read_relevance,
     refuse_bad_relevance,
     refuse_other_rows,
@@ -269,6 +270,11 @@ def _predictor(model: Any, X: Any) -> Callable[[Any], NDArray]:
 def _measure(full: NDArray, labels: Any) -> Callable[[NDArray], float]:
     """How well a prediction does: against labels, or against the prediction from all features."""
     if labels is not None:
+        codes, _ = read_codes(labels, "labels")
+        if len(codes) != len(full):
+            raise ValueError(
+                f"labels has {len(codes)} labels, but X has {len(full)} rows: expected one for each."
+            )
         return lambda predicted: clustering_accuracy(labels, predicted)
     if len(np.unique(full)) < 2:
         raise ValueError(
