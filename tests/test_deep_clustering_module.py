@@ -161,7 +161,7 @@ def test_concentrations():
 
 def test_usual_concentration_by_hand():
     # 100 rows in batches of at most 30 are 4 steps of 25 rows.
-    assert usual_alpha(8.0, 100, 30, 5) == pytest.approx(1 + 0.3 * 25 / 5 * 8)
+    assert usual_alpha(8.0, 100, 30, 5) == pytest.approx(1 + 0.33 * 25 / 5 * 8)
 
 
 def test_mean_of_the_weights_of_the_last_epoch():

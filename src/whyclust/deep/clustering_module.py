@@ -120,7 +120,7 @@ class ClusteringModule(WithPresets, DeepClusterer):
     alpha : float or None, default=None
         Concentration α of the Dirichlet prior: large values make clusters equally large, 1 is no prior,
         values below 1 empty them. All terms of the loss are sums over a batch, so α belongs to the batch
-        size. None takes 1 + 0.3 B/K Var, with B the rows of a step, K the clusters and Var the variance of
+        size. None takes 1 + 0.33 B/K Var, with B the rows of a step, K the clusters and Var the variance of
         all columns together.
     prior : sequence of n_clusters floats or None, default=None
         Expected shares of the clusters, in any order (appendix A.2): α_k = K α f_k. None is equal shares.
