@@ -435,3 +435,40 @@ def test_refits_that_fail_on_samples_of_the_rows_are_a_doubt():
     assert audit.refits.bootstrap is None
     assert audit.trusted != "yes"
     assert "could not be fitted again on samples" in " ".join(audit.verdict)
+
+
+def test_another_method_is_ahead_only_where_the_whole_interval_says_so():
+    """A difference of 5 on average, once 20 and otherwise 0, may be chance."""
+    now_and_then = [110.0, 92, 91, 93]
+    answer, _ = judge(comparison_of(**FAITHFUL, ig=now_and_then), refits_of([0.9, 0.9]), SUBJECT)
+    assert answer == "yes"
+    always = [95.0, 97, 96, 98]
+    answer, told = judge(comparison_of(**FAITHFUL, ig=always), refits_of([0.9, 0.9]), SUBJECT)
+    assert answer == "with care"
+    assert "'ig'" in told[0]
+
+
+def test_a_cluster_is_as_stable_as_the_less_stable_refits_say():
+    one, other = refits_of([0.9, 0.5]).bootstrap, refits_of([0.7, 0.8]).bootstrap
+    frame = Refits(one, replace(other, sources=("reseed",))).to_pandas()
+    assert frame["jaccard"].tolist() == pytest.approx([0.7, 0.5])
+    assert frame["reading"].tolist() == ["a pattern", "not to be trusted"]
+
+
+def test_the_background_is_where_columns_are_drawn_from(monkeypatch):
+    X = blobs()
+    model = k_means(X)
+    away = X[model.labels_ == 1]
+    settings = {**FEW, "n_refits": 0, "background": away}
+    found = wc.audit(model, X, **settings)
+    assert found.settings["n_background"] == len(away)
+    net = wc.neuralize(model, away)
+    areas = found.methods.set_index("method")["auc"]
+    squared = wc.explain(net, X, method="squared", background=away)
+    again = flipping_auc(net, X, squared, n_repeats=2, background=away, random_state=0)
+    assert areas["squared"] == pytest.approx(again.auc, abs=1e-6)
+    assert (
+        abs(wc.audit(model, X, **{**settings, "background": None}).methods["auc"].mean() - areas.mean()) > 0.5
+    )
+    monkeypatch.setattr("whyclust.auditing.run.MOST_BACKGROUND", 17)
+    assert wc.audit(model, X, **settings).settings["n_background"] == 17
