@@ -376,7 +376,7 @@ def literal_objective(X, centers, weights, alpha):
 def test_one_step_of_em_against_loops():
     X, _, centers, _ = problem(1, n=20)
     weights, alpha = np.array([0.1, 0.2, 0.3, 0.4]), 2.5
-    moved, new_weights, objective = em_step(X, centers, weights, alpha)
+    moved, new_weights, objective = em_step(X, centers, weights, alpha, np.ones(len(X)))
     mass, sums = np.zeros(4), np.zeros((4, 3))
     for x in X:
         scores = np.array([w * np.exp(-((x - m) ** 2).sum()) for w, m in zip(weights, centers, strict=True)])
@@ -424,6 +424,25 @@ def test_a_strong_prior_of_em_makes_equal_weights():
     assert model.weights_ == pytest.approx(np.full(3, 1 / 3), rel=1e-6)
 
 
+def test_rows_of_em_count_as_often_as_their_weight():
+    generator = np.random.default_rng(0)
+    X, counts = generator.normal(size=(20, 3)), generator.integers(0, 4, 20)
+    centers, weights = generator.normal(size=(4, 3)), np.full(4, 0.25)
+    weighted = em_step(X, centers, weights, 2.0, counts.astype(float))
+    repeated = np.repeat(X, counts, axis=0)
+    for one, other in zip(
+        weighted, em_step(repeated, centers, weights, 2.0, np.ones(len(repeated))), strict=True
+    ):
+        assert np.abs(one - other).max() < 1e-12
+    blob, y = blobs()
+    model = ClusteringModuleEM(2, n_init=3, random_state=0).fit(4 * blob, sample_weight=(y < 2).astype(float))
+    fewer = ClusteringModuleEM(2, n_init=3, random_state=0).fit(4 * blob[y < 2])
+    assert model.alpha_ == fewer.alpha_
+    assert model.objective_ == pytest.approx(fewer.objective_, rel=1e-6)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        ClusteringModuleEM(2).fit(blob, sample_weight=np.zeros(len(blob)))
+
+
 def test_em_wants_enough_rows():
     with pytest.raises(ValueError, match="fewer rows than n_clusters=3"):
         ClusteringModuleEM(3).fit(np.eye(2))
@@ -438,7 +457,15 @@ def test_em_wants_enough_rows():
         ClusteringModule(2, epochs=60, init="random", averaging=False),
         ClusteringModuleEM(2),
         ClusteringModuleEM(2, alpha=1.0, init="random", n_init=2),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: (
+        {
+            "check_sample_weight_equivalence_on_dense_data": "other rows are drawn for the first centres",
+            "check_sample_weight_equivalence_on_sparse_data": "other rows are drawn for the first centres",
+        }
+        if isinstance(estimator, ClusteringModuleEM)
+        else {}
+    ),
 )
 @pytest.mark.filterwarnings("ignore:The clusters have collapsed")
 def test_scikit_learn_contract(estimator, check):

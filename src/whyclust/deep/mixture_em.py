@@ -33,7 +33,7 @@ from sklearn.base import (
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from whyclust.cluster._distances import row_blocks, squared_distances
 
@@ -61,8 +61,10 @@ def expectation(X: NDArray, centers: NDArray, weights: NDArray) -> tuple[NDArray
     return np.exp(logits - log_likelihoods[:, None]), log_likelihoods
 
 
-def em_step(X: NDArray, centers: NDArray, weights: NDArray, alpha: float) -> tuple[NDArray, NDArray, float]:
-    """One expectation and one maximisation.
+def em_step(
+    X: NDArray, centers: NDArray, weights: NDArray, alpha: float, counts: NDArray
+) -> tuple[NDArray, NDArray, float]:
+    """One expectation and one maximisation; row i counts as often as `counts` has it.
 
     Returns
     -------
@@ -74,9 +76,10 @@ def em_step(X: NDArray, centers: NDArray, weights: NDArray, alpha: float) -> tup
     mass, sums, objective = np.zeros(len(centers)), np.zeros_like(centers), 0.0
     for block in row_blocks(len(X), max(centers.shape)):
         responsibilities, log_likelihoods = expectation(X[block], centers, weights)
+        responsibilities *= counts[block, None]
         mass += responsibilities.sum(axis=0)
         sums += responsibilities.T @ X[block]
-        objective += float(log_likelihoods.sum())
+        objective += float(log_likelihoods @ counts[block])
     objective += (alpha - 1.0) * float(np.log(weights).sum())
     held = mass > _NOTHING
     moved = np.where(held[:, None], sums / np.where(held, mass, 1.0)[:, None], centers)
@@ -179,7 +182,7 @@ class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find centres and weights.
 
         Parameters
@@ -187,6 +190,8 @@ class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         X : array-like of shape (n_samples, n_features)
         y : None
             Ignored; present for the sake of pipelines.
+        sample_weight : array of shape (n_samples,), optional
+            How often each row counts.
 
         Returns
         -------
@@ -200,12 +205,14 @@ class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
                 "clusters or more rows."
             )
         random_state = check_random_state(self.random_state)
-        self.alpha_ = 1.0 + len(table) / self.n_clusters if self.alpha is None else float(self.alpha)
+        counts = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        self.alpha_ = 1.0 + float(counts.sum()) / self.n_clusters if self.alpha is None else float(self.alpha)
         mean = table.mean(axis=0)  # data far from zero would lose digits
         centred = table - mean
         best: list[float] = []
         for _ in range(self.n_init):
-            centers, weights, objectives = self._run(centred, self._first_centers(centred, random_state))
+            first = self._first_centers(centred, counts, random_state)
+            centers, weights, objectives = self._run(centred, counts, first)
             if not best or objectives[-1] > best[-1]:
                 best, self.weights_ = objectives, weights
                 self.cluster_centers_ = centers + mean
@@ -223,18 +230,21 @@ class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
             )
         return self
 
-    def _first_centers(self, table: NDArray, random_state: np.random.RandomState) -> NDArray:
+    def _first_centers(self, table: NDArray, counts: NDArray, random_state: np.random.RandomState) -> NDArray:
         if self.init == "random":
-            return table[random_state.choice(len(table), self.n_clusters, replace=False)]
-        return kmeans_plusplus(table, self.n_clusters, random_state=random_state.randint(_SEEDS))[0]
+            enough = np.count_nonzero(counts) >= self.n_clusters
+            chance = counts / counts.sum() if enough else None
+            return table[random_state.choice(len(table), self.n_clusters, replace=False, p=chance)]
+        seed = random_state.randint(_SEEDS)
+        return kmeans_plusplus(table, self.n_clusters, sample_weight=counts, random_state=seed)[0]
 
-    def _run(self, table: NDArray, centers: NDArray) -> tuple[NDArray, NDArray, list[float]]:
+    def _run(self, table: NDArray, counts: NDArray, centers: NDArray) -> tuple[NDArray, NDArray, list[float]]:
         weights = np.full(self.n_clusters, 1.0 / self.n_clusters)
         objectives: list[float] = []
         for _ in range(self.max_iter + 1):
-            moved, new_weights, objective = em_step(table, centers, weights, self.alpha_)
+            moved, new_weights, objective = em_step(table, centers, weights, self.alpha_, counts)
             objectives.append(objective)  # of the state before the step
-            settled = len(objectives) > 1 and objective - objectives[-2] <= self.tol * len(table)
+            settled = len(objectives) > 1 and objective - objectives[-2] <= self.tol * counts.sum()
             if settled or len(objectives) > self.max_iter:
                 break
             centers, weights = moved, new_weights
