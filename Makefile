@@ -33,7 +33,8 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	@# Tests share the cores, one thread each; plain pytest runs them one by one.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
