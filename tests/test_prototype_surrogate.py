@@ -1,6 +1,7 @@
 """The surrogate: its formulas, its choice of smoothness, its certificate."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -594,3 +595,68 @@ def test_saved_and_loaded(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.array_equal(wc.explain(again, X).values, wc.explain(model, X).values)
+
+
+def labelled_rows(n_rows, n_columns, noise=False):
+    generator = np.random.default_rng(n_columns)
+    codes = np.sort(generator.integers(0, 3, n_rows))
+    points = generator.normal(size=(n_rows, n_columns))
+    points[:, :6] += 2.0 * np.eye(3)[codes].repeat(2, axis=1)
+    if noise:
+        codes[:4] = 3
+    return LabelledRows(points - points.mean(axis=0), codes, 3, seed=0)
+
+
+def loss_and_gradient(points, codes, start, free, at, noise):
+    """The objective of fine-tuning at other prototypes than those it begins with."""
+    begin = replace(start, noise=0.3 if noise else None)
+    likelihood = _Likelihood(points, codes, begin, free, 0.3, 7.0)
+    parameters = likelihood.pack()
+    parameters[: at.size] = at.ravel()
+    loss, gradient = likelihood(parameters)
+    return loss, gradient[: at.size].reshape(at.shape), gradient[at.size :]
+
+
+@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("n_support", [1, 3])
+def test_wide_tables_are_turned_into_few_columns_without_a_change(noise, n_support):
+    """The objective is the same, and its gradient never leaves the rows' own directions."""
+    rows = labelled_rows(40, 300, noise)
+    slim = rows.slim()
+    assert slim.points.shape == (40, 40)
+    basis = np.linalg.qr(rows.points.T)[0]
+    np.testing.assert_allclose(slim.points @ basis.T, rows.points, atol=1e-12)
+    assert slim.gamma(n_support, 1.0) == pytest.approx(rows.gamma(n_support, 1.0), rel=1e-9)
+    starts = [one.start(n_support)[0] for one in (rows, slim)]
+    np.testing.assert_allclose(starts[1].vectors @ basis.T, starts[0].vectors, atol=1e-9)
+    mixed = np.random.default_rng(0).normal(scale=0.1, size=(len(starts[0].vectors), 40))
+    full, turned = (
+        loss_and_gradient(one.points, one.codes, start, None, mixed @ one.points, noise)
+        for one, start in zip((rows, slim), starts, strict=True)
+    )
+    assert full[0] == pytest.approx(turned[0], rel=1e-5)
+    scale = np.abs(full[1]).max()
+    assert np.abs(turned[1] @ basis.T - full[1]).max() < 1e-5 * scale
+    assert np.abs(turned[2] - full[2]).max() < 1e-4
+    tall = labelled_rows(40, 8)
+    assert tall.slim() is tall
+
+
+def test_columns_that_no_cluster_keeps_change_nothing():
+    rows = labelled_rows(60, 80)
+    setting = Setting(1, rows.gamma(1, 1.0), shrinkage=3.0)
+    begin = rows.beginning(setting)
+    moves = begin.vectors != rows.center
+    used = moves.any(axis=0)
+    assert 6 <= used.sum() < 40
+    at = begin.vectors + moves * np.random.default_rng(0).normal(size=moves.shape)
+    free = moves.astype(np.float32)
+    all_columns = loss_and_gradient(rows.points, rows.codes, begin, free, at, noise=False)
+    fewer = replace(begin, vectors=begin.vectors[:, used])
+    some = loss_and_gradient(rows.points[:, used], rows.codes, fewer, free[:, used], at[:, used], noise=False)
+    assert all_columns[0] == pytest.approx(some[0], rel=1e-5)
+    np.testing.assert_allclose(all_columns[1][:, used], some[1], atol=1e-5 * np.abs(some[1]).max())
+    assert (all_columns[1][:, ~used] == 0).all()
+    found = rows.fit(setting)
+    np.testing.assert_allclose(found.vectors[~moves], begin.vectors[~moves], rtol=1e-6)
+    assert np.abs(found.vectors - begin.vectors)[moves].max() > 1e-3

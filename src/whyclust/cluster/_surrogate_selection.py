@@ -62,6 +62,18 @@ class LabelledRows:
         """Some of the rows."""
         return replace(self, points=self.points[rows], codes=self.codes[rows])
 
+    def slim(self) -> LabelledRows:
+        """The same rows in no more columns than they span, turned: all distances stay as they are.
+
+        Prototypes begin among the rows, and every step moves them along the rows, so that with all
+        columns free fine-tuning does the same in these coordinates. Tables of 20,000 genes and 200 cells
+        take a hundredth of the time.
+        """
+        if self.points.shape[1] <= len(self.points):
+            return self
+        coordinates = np.asarray(np.linalg.qr(self.points.T, mode="r")).T
+        return replace(self, points=np.ascontiguousarray(coordinates))
+
     @cached_property
     def _starts(self) -> dict[int, tuple[Prototypes, FloatArray]]:
         return {}
@@ -132,13 +144,22 @@ class LabelledRows:
         """Fine-tuned prototypes, in the units of the points."""
         factor = float(np.sqrt(2.0 * setting.gamma))
         start = self.beginning(setting)
-        free = None
+        points, free = self.points, None
+        used = np.ones(points.shape[1], dtype=bool)
         if setting.shrinkage > 0:
-            free = (start.vectors != self.center).astype(np.float32)
-        scaled = self.points * factor
-        begin = start_noise(scaled, self.codes, start.scaled(factor))
+            moves = start.vectors != self.center
+            if not self.has_noise:
+                # A column in which all prototypes stay on the centre adds the same to all clusters.
+                used = moves.any(axis=0)
+            points, free = points[:, used], moves[:, used].astype(np.float32)
+        scaled = points * factor
+        begin = replace(start, vectors=start.vectors[:, used]).scaled(factor)
+        begin = start_noise(scaled, self.codes, begin)
         unit = factor**2 * self.spread(setting.n_support)
-        return fine_tune(scaled, self.codes, begin, free, setting.price, unit).scaled(1.0 / factor)
+        found = fine_tune(scaled, self.codes, begin, free, setting.price, unit).scaled(1.0 / factor)
+        vectors = start.vectors.copy()
+        vectors[:, used] = found.vectors
+        return replace(found, vectors=vectors)
 
 
 def deal_folds(codes: IntArray, n_folds: int, seed: int) -> IntArray:
@@ -163,6 +184,7 @@ class Validation:
 
     def __init__(self, rows: LabelledRows, n_folds: int, seed: int | None = None):
         self.rows = rows
+        self.slim = rows.slim()
         self.n_folds = min(n_folds, len(rows.codes))
         self.seed = rows.seed if seed is None else seed
         # Of few rows one way to deal them out says more of the deal than of the setting.
@@ -171,12 +193,20 @@ class Validation:
 
     @cached_property
     def _deals(self) -> list[list[tuple[LabelledRows, IntArray]]]:
+        return self._dealt(self.rows)
+
+    @cached_property
+    def _slim_deals(self) -> list[list[tuple[LabelledRows, IntArray]]]:
+        return self._deals if self.slim is self.rows else self._dealt(self.slim)
+
+    def _dealt(self, rows: LabelledRows) -> list[list[tuple[LabelledRows, IntArray]]]:
+        """For each deal and fold, the rows that are seen and the positions of the others."""
         deals: list[list[tuple[LabelledRows, IntArray]]] = []
         for deal in range(self.n_deals):
-            folds = deal_folds(self.rows.codes, self.n_folds, self.seed + deal)
+            folds = deal_folds(rows.codes, self.n_folds, self.seed + deal)
             deals.append(
                 [
-                    (self.rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold))
+                    (rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold))
                     for fold in range(self.n_folds)
                 ]
             )
@@ -187,9 +217,12 @@ class Validation:
         width = self.rows.n_clusters + self.rows.has_noise
         factor = float(np.sqrt(2.0 * setting.gamma))
         result = np.full((len(self.rows.codes), width), -np.inf)
-        for train, held_out in self._deals[deal]:
+        # Shrinkage holds single columns fast, so that they must be there.
+        turned = setting.shrinkage == 0
+        rows, deals = (self.slim, self._slim_deals) if turned else (self.rows, self._deals)
+        for train, held_out in deals[deal]:
             prototypes = train.fit(setting).scaled(factor)
-            logits = prototypes.logits(self.rows.points[held_out] * factor)
+            logits = prototypes.logits(rows.points[held_out] * factor)
             result[held_out, : logits.shape[1]] = logits
         return result
 
@@ -233,7 +266,7 @@ class Given:
 def screen(validation: Validation, given: Given) -> float:
     """The best agreement with very few prototypes: enough to compare units of the columns."""
     for count in SUPPORT_COUNTS[:2] if given.n_support is None else (given.n_support,):
-        for option in _Grid(validation.rows, given, count).settings():
+        for option in _Grid(validation.slim, given, count).settings():
             validation.agreement(option)
     return validation.best_mean()
 
@@ -269,7 +302,7 @@ def search(validation: Validation, given: Given) -> Setting:
     Prototypes are doubled until that has helped nowhere three times; γ and the price of moving are
     followed around their best values; then columns are left out as far as agreement allows.
     """
-    rows = validation.rows
+    rows = validation.slim
     sizes = np.bincount(rows.codes, minlength=rows.n_clusters)[: rows.n_clusters]
     around, idle, last = None, 0, -1.0
     for count in SUPPORT_COUNTS if given.n_support is None else (given.n_support,):
