@@ -180,7 +180,8 @@ def test_shapes(model):
     refuses(r"2 columns, but the model was fitted on 3", wc.explain, model, X[:, :2])
     refuses(r"4 columns, but the model was fitted on 3", wc.explain, model, np.ones((2, 4)))
     refuses(r"1 dimension.*reshape\(1, -1\)", wc.explain, model, X[0])
-    refuses(r"3 dimension", wc.explain, model, X[None])
+    refuses(r"120 columns, but the model was fitted on 3", wc.explain, model, X[None])  # one image
+    refuses(r"5 dimension", wc.explain, model, X[None, None, None])
     refuses(r"empty \(0 rows, 3 columns\)", wc.explain, model, X[:0])
     refuses(r"empty", wc.explain, model, np.empty((5, 0)))
     refuses(r"empty", wc.explain, model, pd.DataFrame(columns=["a", "b", "c"]))

@@ -169,8 +169,9 @@ def test_options_are_keyword_only():
     for name, function in public_functions():
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-                # neuralize(model, background): the second argument is data, not an option.
-                is_data = parameter.name in {"background", "X"}
+                # neuralize(model, background): the second argument is data, not an option. Generators
+                # take the number of rows first, as scikit-learn's do.
+                is_data = parameter.name in {"background", "X", "n_samples"}
                 assert parameter.default is parameter.empty or is_data, f"{name}({parameter.name})"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table, is_frame, is_sparse, match_columns, read_table, rows_of_images
+from whyclust._validation import Table, is_frame, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
 from whyclust.network import Neuralized, neuralize
@@ -105,8 +105,6 @@ def explain(
             "compares two clusters: give one of them."
         )
     _check_method(method, options, rule)
-    X, image_shape = rows_of_images(X)
-    background, _ = rows_of_images(background)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
@@ -114,7 +112,6 @@ def explain(
     doubt = None if fidelity is None else fidelity.warning()
     if doubt is not None:
         warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
-    image_shape = image_shape or getattr(last_step(model), "image_shape", None)
     table = read_table(X)
     if background is None and not isinstance(model, Neuralized) and not hasattr(last_step(model), "beta_"):
         background = table
@@ -132,7 +129,6 @@ def explain(
         method=method,
         options=options,
         background=background,
-        image_shape=image_shape,
     )
 
 
@@ -164,10 +160,10 @@ def explain_rows(
     method: str = "neon",
     options: Mapping[str, Any] | None = None,
     background: Any = None,
-    image_shape: Sequence[int] | None = None,
 ) -> Explanation:
     """Explain the rows of a table by a network; for `given` labels if there are any."""
-    table = match_columns(read_table(X), net.feature_names if net.named else None, net.features.n_columns)
+    table = net.read(X)
+    shape = table.image_shape or net.image_shape
     names = list(net.feature_names) if net.named or table.names is None else table.names
     if feature_names is not None:
         names = _given_names(feature_names, table.shape[1])
@@ -216,17 +212,11 @@ def explain_rows(
             "against": against is not None,
             # A network loaded from a file has no fidelity, but knows what noise is.
             "noise": net.clusters[-1].item() if has_noise else None,
-            "image_shape": None if groups else _image_shape(image_shape, table.shape[1]),
+            "image_shape": None if groups or not shape else list(shape),
         },
         given=given,
         fidelity=fidelity,
     )
-
-
-def _image_shape(shape: Sequence[int] | None, n_columns: int) -> list[int] | None:
-    """The shape of a row's image; none where a step between made other columns of the pixels."""
-    sizes = [] if shape is None else [int(size) for size in shape]
-    return sizes if sizes and int(np.prod(sizes)) == n_columns else None
 
 
 def judges(net: Neuralized, found: Relevance | Explanation) -> list[tuple[Neuralized, NDArray]]:

@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Table:
-    """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names."""
+    """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names.
+
+    Images are rows of pixels here; `image_shape` is the shape that each had.
+    """
 
     data: Any
     names: list[str] | None
     index: NDArray | None
+    image_shape: tuple[int, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -46,11 +50,16 @@ def _from_polars(X: Any, name: str) -> Any:
     return pd.DataFrame(columns)
 
 
-def rows_of_images(X: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """An array of images as rows of pixels, and the shape of one; other tables as they are."""
-    if isinstance(X, np.ndarray) and X.ndim in (3, 4) and X.size:
-        return X.reshape(len(X), -1), X.shape[1:]
-    return X, None
+def refuse_other_images(found: Sequence[int] | None, expected: Sequence[int] | None, name: str) -> None:
+    """Images of another shape have their pixels in another order, even where there are as many."""
+    if found is None or expected is None:
+        return
+    found, expected = tuple(found), tuple(expected)
+    if found != expected and found != expected[expected[0] == 1 :]:  # one channel may go unsaid
+        raise ValueError(
+            f"{name} has images of shape {found}, but the model was made for {expected}: bring the axes into "
+            "that order (channels, height, width)."
+        )
 
 
 def is_sparse(data: Any) -> bool:
@@ -103,6 +112,8 @@ def read_table(X: Any, name: str = "X") -> Table:
                 f"{name} is a {type(X).__name__}, expected a table of rows and columns: an array, or a frame "
                 "(pandas.read_csv reads one from a file)."
             )
+        if data.ndim in (3, 4) and data.size:
+            return Table(data.reshape(len(data), -1), None, None, data.shape[1:])
         if data.ndim != 2:
             raise ValueError(
                 f"{name} has {data.ndim} dimension(s), expected a table of rows and columns: use "

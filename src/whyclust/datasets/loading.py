@@ -176,9 +176,9 @@ def _arrays_of(entry: Entry, *, download: bool) -> dict[str, Any]:
         except OSError as error:
             reason, cause = f"it could not be had from {origin.told} ({error})", error
     folder = data_folder()
-    looked = f"in the folder {folder} nor " if folder else ""
+    looked = f"the folder {folder} nor in the cache" if folder else "the cache (WHYCLUST_DATA is not set)"
     raise FileNotFoundError(
-        f"The data set {entry.name!r} was not found {looked}in the cache {cache_folder()}, and "
+        f"The data set {entry.name!r} was not found in {looked} {cache_folder()}, and "
         f"{reason}: put {entry.file} into a folder and name it in the environment variable WHYCLUST_DATA."
     ) from cause
 
@@ -212,6 +212,8 @@ def _as_published(entry: Entry, arrays: dict[str, Any]) -> Dataset:
 
 def _refuse_other_arrays(entry: Entry, arrays: dict[str, Any]) -> None:
     """A file of this name may hold something else."""
+    if entry.kind not in ("table", "images", "texts"):
+        return
     needed = "texts" if entry.kind == "texts" else "X"
     if needed not in arrays or (entry.kind == "table" and np.ndim(arrays["X"]) != 2):
         raise ValueError(

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from whyclust._validation import rows_of_images
+from whyclust._validation import refuse_other_images
 from whyclust.deep.devices import choose_device, seed_torch
 from whyclust.deep.generation import Generative, spreads
 from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
@@ -182,8 +182,10 @@ class DeepClusterer(
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray:
         """The table in single precision."""
         least = 2 if reset else 1
-        if getattr(self, "image_shape", None) is not None:
-            X = rows_of_images(X)[0]
+        shape = getattr(self, "image_shape", None)
+        if shape is not None and np.ndim(X) in (3, 4):
+            refuse_other_images(np.shape(X)[1:], shape, "X")
+            X = np.reshape(X, (np.shape(X)[0], -1))
         table = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64], ensure_min_samples=least)
         largest = float(max(table.max(), -table.min()))
         if largest > _LARGEST:

@@ -13,8 +13,11 @@ from torch import nn
 from whyclust import propagate
 from whyclust.deep.trunk import Trunk
 
-_CONVOLUTION = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups")
-_POOLING = ("kernel_size", "stride", "padding")
+_CONVOLUTION = (
+    "in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "padding_mode",
+)  # fmt: skip
+_MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+_AVERAGE = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 _NORM = ("num_features", "eps", "momentum", "affine", "track_running_stats")
 
 # Layers that a file can bring back, and the settings that they are made from.
@@ -24,8 +27,8 @@ _LAYERS: dict[str, tuple[str, ...]] = {
     "Conv2d": _CONVOLUTION,
     "BatchNorm1d": _NORM,
     "BatchNorm2d": _NORM,
-    "MaxPool2d": _POOLING,
-    "AvgPool2d": _POOLING,
+    "MaxPool2d": _MAXIMUM,
+    "AvgPool2d": _AVERAGE,
     "AdaptiveAvgPool2d": ("output_size",),
     "LeakyReLU": ("negative_slope",),
     "ReLU": (),
@@ -54,8 +57,8 @@ def to_arrays(trunk: Trunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
         name = type(layer).__name__
         if name not in _LAYERS or type(layer) is not getattr(nn, name):
             raise TypeError(
-                f"The network has a layer {name}, which a file without code cannot bring back: save the "
-                "model itself if it is one of whyclust.deep, and neuralise it again after loading."
+                f"The network has a layer {name}, which a file without code cannot bring back: keep the code "
+                "of the modules, and save their state_dict() with torch."
             )
         settings = {part: getattr(layer, part) for part in _LAYERS[name]}
         if hasattr(layer, "bias") and name not in ("BatchNorm1d", "BatchNorm2d"):
@@ -69,7 +72,23 @@ def to_arrays(trunk: Trunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "n_outputs": trunk.n_outputs,
         "rules": _described(trunk.rules),
     }
+    if not _comes_back(trunk, description, arrays):
+        raise TypeError(
+            "The network's layers do more than their settings say (a hook, a parametrisation), which a file "
+            "without code cannot bring back: keep the code, and save their state_dict() with torch."
+        )
     return description, arrays
+
+
+def _comes_back(trunk: Trunk, description: dict[str, Any], arrays: dict[str, NDArray]) -> bool:
+    """Whether what is written computes the same: hooks and the like are not among a layer's settings."""
+    spread = np.random.default_rng(0).normal(size=(16, trunk.n_inputs))
+    rows = (trunk.reference + spread).astype(np.float32)
+    try:
+        again = from_arrays(description, arrays)
+    except (RuntimeError, ValueError):
+        return False
+    return np.array_equal(trunk.activations(rows), again.activations(rows))
 
 
 def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Trunk:
@@ -86,15 +105,20 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Trun
             for key, array in arrays.items()
             if key.startswith(start)
         }
-        layer.load_state_dict(state)
+        layer.load_state_dict(state, strict=True)
         layers.append(layer)
-    return Trunk(
+    trunk = Trunk(
         nn.Sequential(*layers).eval().requires_grad_(False),
         int(description["n_inputs"]),
         int(description["n_outputs"]),
         np.asarray(arrays["reference"], dtype=np.float32),
         _rules(description["rules"]),
     )
+    if trunk.reference.shape != (trunk.n_inputs,):
+        raise ValueError(f"reference has shape {trunk.reference.shape}, expected ({trunk.n_inputs},).")
+    if trunk.activations(trunk.reference[None]).shape != (1, trunk.n_outputs):
+        raise ValueError("The layers do not give as many outputs as the file says.")
+    return trunk
 
 
 def _flat(module: nn.Module) -> list[nn.Module]:
@@ -108,7 +132,8 @@ def _described(rules: Any) -> Any:
         return rules
     name = type(rules).__name__
     if name in _RULES and type(rules) is getattr(propagate, name):
-        return {"rule": name, "settings": {part.name: getattr(rules, part.name) for part in fields(rules)}}
+        settings = {part.name: getattr(rules, part.name) for part in fields(rules)}
+        return {"rule": name, "settings": {key: np.asarray(value).item() for key, value in settings.items()}}
     raise TypeError(
         f"The rules of this network are a {name}, which a file without code cannot bring back: save it with "
         "rules given by name or as one rule for all layers."

@@ -14,7 +14,7 @@ from whyclust._explain import judges
 from whyclust._validation import Table, is_frame, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.imputation import Constant, Given, Imputer, KernelDensity
-from whyclust.metrics.reading import read_count, read_numbers, read_relevance, refuse_other_rows
+from whyclust.metrics.reading import in_order_of, read_count, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized, neuralize
 from whyclust.network.encoded import EncodedRows
 from whyclust.surrogates import surrogate_of
@@ -233,6 +233,7 @@ def _inside(net: Neuralized) -> Inside:
 def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
     threshold = None
     if isinstance(explanation, Explanation):
+        X = in_order_of(explanation, X)
         threshold = explanation.details.get("threshold")
         if explanation.details.get("against"):
             raise ValueError(
@@ -240,6 +241,11 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
                 "in its cluster: explain without against=."
             )
     if callable(model) and not hasattr(model, "predict") and not hasattr(model, "fit"):
+        if threshold is not None:
+            raise ValueError(
+                f"explanation asks whether a probability exceeds {threshold:g}, but the model is a function "
+                "that returns clusters: pass the model itself."
+            )
         points = read_numbers(X)
         known = points if background is None else read_numbers(background, "background")
         if known.shape[1] != points.shape[1]:
@@ -251,9 +257,15 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
     if labelled is not None:
         model, X = labelled.model, labelled.table
     net = neuralize(model, X if background is None else background, threshold=threshold)
+    asked = getattr(net.pool, "threshold", None)
+    if isinstance(explanation, Explanation) and threshold != asked:
+        raise ValueError(
+            "explanation asks which cluster is the most probable, but the model whether a probability "
+            f"exceeds {asked:g}: explain this very model."
+        )
     rows = EncodedRows.of(net, X)
     known = rows.points if background is None else EncodedRows.of(net, background, "background").points
-    given = read_table(X).names
+    given = read_table(X).names or (list(net.feature_names) if net.named else None)
     return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known, rows.net, given)
 
 
@@ -301,7 +313,9 @@ def _same(data: Any, other: Any) -> bool:
         for table in (data, other)
     )
     if first.dtype == object or second.dtype == object:
-        return bool(np.all((first == second) | (pd.isna(first) & pd.isna(second))))
+        missing = pd.isna(first)
+        same = np.array_equal(missing, pd.isna(second))
+        return bool(same and np.all(first[~missing] == second[~missing]))
     return bool(np.array_equal(first, second, equal_nan=True))
 
 

@@ -128,8 +128,9 @@ def read_relevance(explanation: Any, called: str, columns: list[str] | None = No
 
 
 def _places(names: list[str], columns: list[str], called: str) -> list[int]:
-    """Where each of the columns is among the names; a frame's numbered columns are taken as they stand."""
-    if names == [str(place) for place in range(len(names))]:
+    """Where each of the columns is among the names; columns that are only numbered stand as they are."""
+    numbered = ([f"{start}{place}" for place in range(len(names))] for start in ("", "x"))
+    if set(names) != set(columns) and names in numbered:
         return list(range(len(names)))
     missing = [name for name in columns if name not in set(names)]
     if missing or len(names) != len(columns):

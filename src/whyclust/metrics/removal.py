@@ -25,6 +25,7 @@ from whyclust.metrics.reading import (
 )
 from whyclust.metrics.scores import clustering_accuracy
 from whyclust.network import neuralize
+from whyclust.network.models import column_names
 
 IMPUTERS = ("mean", "permute")
 # One permutation is one draw: their mean is what counts.
@@ -135,11 +136,11 @@ def faithfulness(
     """
     if imputer not in IMPUTERS:
         raise ValueError(f"imputer={imputer!r} is unknown, expected one of {', '.join(IMPUTERS)}.")
-    importance = _importance(explanation, X, top)
+    importance = _importance(explanation, X, top, column_names(model))
     data = _removable(in_order_of(explanation, X), imputer)
     if isinstance(explanation, Explanation):
         _refuse_other_values(explanation.data, data)
-    predict = _predictor(model, X)
+    predict = _predictor(model, data)
     measure = _measure(predict(data), labels)
     full = measure(predict(data))
     generator = check_random_state(random_state)
@@ -180,20 +181,20 @@ def removal_order(importance: NDArray) -> NDArray:
     return np.argsort(-importance, kind="stable")
 
 
-def _importance(explanation: Any, X: Any, top: int | None) -> NDArray:
-    """Mean of |relevance| over rows."""
+def _importance(explanation: Any, X: Any, top: int | None, known: list[str] | None) -> NDArray:
+    """Mean of |relevance| over rows; `known` are the model's columns, where X has no names."""
     table = read_table(X)
-    shape = table.shape
+    shape, names = table.shape, table.names or known
     if isinstance(explanation, pd.Series):  # named by columns: a table of one row
         explanation = explanation.to_frame().T
-        values = read_relevance(explanation, "explanation", table.names)
+        values = read_relevance(explanation, "explanation", names)
         refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
     elif not isinstance(explanation, Explanation) and np.ndim(explanation) == 1:
         values = np.asarray(numeric(np.asarray(explanation), "explanation"), dtype=np.float64)[None]
         refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
         refuse_bad_relevance(values, "explanation")
     else:
-        values = read_relevance(explanation, "explanation", table.names)
+        values = read_relevance(explanation, "explanation", names)
         if values.shape[0] != shape[0] and values.shape[1] == shape[1]:
             raise ValueError(
                 f"explanation has {values.shape[0]} rows, but X has {shape[0]}: expected an explanation of "
@@ -264,7 +265,11 @@ def _predictor(model: Any, X: Any) -> Callable[[Any], NDArray]:
     found = getattr(model, "predict", None)
     if found is None or isinstance(model, type):
         found = neuralize(model, X).predict  # or its sentence on what to pass instead
-    return lambda rows: np.asarray(found(rows))
+    names, given = column_names(model), read_table(X).names
+    if names is None or given is None or names == given or set(names) != set(given):
+        return lambda rows: np.asarray(found(rows))
+    order = [given.index(name) for name in names]  # X may have them in another
+    return lambda rows: np.asarray(found(rows.iloc[:, order]))
 
 
 def _measure(full: NDArray, labels: Any) -> Callable[[NDArray], float]:

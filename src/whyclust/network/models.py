@@ -211,14 +211,21 @@ def first_step(model: Any) -> Any:
     return model
 
 
+def column_names(model: Any) -> list[str] | None:
+    """The columns that a model or a network was fitted on, if it knows their names."""
+    if isinstance(model, Neuralized):
+        return list(model.feature_names) if model.named else None
+    names = getattr(first_step(model), "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
 def read_for(model: Any, X: Any) -> Table:
     """A table with the columns of a model or a network, in its order."""
     if isinstance(model, Neuralized):
         return model.read(X)
-    table, first = read_table(X), first_step(model)
-    names = getattr(first, "feature_names_in_", None)
-    count = getattr(first, "n_features_in_", table.shape[1])
-    return match_columns(table, None if names is None else [str(name) for name in names], count)
+    table = read_table(X)
+    count = getattr(first_step(model), "n_features_in_", table.shape[1])
+    return match_columns(table, column_names(model), count)
 
 
 def last_step(model: Any) -> Any:
@@ -262,6 +269,12 @@ def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
             "use SoftKMeans or a Gaussian mixture, or leave threshold=None."
         )
     return SoftMinPool(float(threshold))
+
+
+def _image_shape(model: Any, n_columns: int) -> tuple[int, ...] | None:
+    """Of the images a model was made for, unless a step before it made other columns of the pixels."""
+    shape = tuple(int(size) for size in getattr(model, "image_shape", None) or ())
+    return shape if shape and int(np.prod(shape)) == n_columns else None
 
 
 def neuralize(model: Any, background: Any = None, *, threshold: float | None = None) -> Neuralized:
@@ -315,6 +328,7 @@ def neuralize(model: Any, background: Any = None, *, threshold: float | None = N
         ),
         named=names is not None,
         model=type(last).__name__,
+        image_shape=_image_shape(last, features.n_columns),
     )
     if background is not None or isinstance(pool, SoftMinPool):
         return net if background is None else net.with_beta(background)

@@ -18,6 +18,7 @@ from whyclust._validation import (
     numeric,
     read_table,
     refuse_not_finite,
+    refuse_other_images,
     working_type,
 )
 from whyclust.network.beta import stiffness
@@ -96,6 +97,8 @@ class Neuralized:
         Whether the model was fitted with these names (so that frames are matched by name).
     model : str
         What was neuralised.
+    image_shape : tuple of int or None
+        Of the images that it was made for.
     """
 
     features: Features
@@ -106,6 +109,7 @@ class Neuralized:
     feature_names: tuple[str, ...]
     named: bool = False
     model: str = ""
+    image_shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.head.n_clusters < 2:
@@ -148,8 +152,10 @@ class Neuralized:
 
     def read(self, X: Any, name: str = "X") -> Table:
         """A table with the columns of the network, in its order."""
+        table = read_table(X, name)
+        refuse_other_images(table.image_shape, self.image_shape, name)
         names = self.feature_names if self.named else None
-        return match_columns(read_table(X, name), names, self.features.n_columns, name)
+        return match_columns(table, names, self.features.n_columns, name)
 
     def _dtype(self, table: Table) -> np.dtype:
         """float32 and float64 are kept; everything else is computed in float64."""

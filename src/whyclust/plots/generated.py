@@ -119,18 +119,17 @@ def samples(
 
 def _parts(model: Any) -> tuple[Any, Any]:
     """The deep clustering, and a function that takes its rows back to the table's units."""
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-    *before, deep = [step for step in steps if step not in (None, "passthrough")]
+    *before, deep = _steps(model)
     if not hasattr(deep, "decoded_centers"):
         raise TypeError(
             f"{type(deep).__name__} makes no rows, expected a fitted model of whyclust.deep, or a Pipeline "
             "that ends in one."
         )
     for step in before:
-        if not hasattr(step, "inverse_transform"):
+        if not _can_be_undone(step):
             raise TypeError(
-                f"{type(step).__name__} cannot be undone (it has no inverse_transform): pass the last step "
-                "of the Pipeline instead, whose rows are in its own units."
+                f"{type(step).__name__} cannot be undone (it loses columns, or has no inverse): pass the "
+                "last step of the Pipeline instead, whose rows are in its own units."
             )
 
     def back(rows: NDArray) -> NDArray:
@@ -139,6 +138,19 @@ def _parts(model: Any) -> tuple[Any, Any]:
         return np.asarray(rows, dtype=float)
 
     return deep, back
+
+
+def _steps(model: Any) -> list[Any]:
+    """All steps in their order, those of pipelines within pipelines, too."""
+    if not hasattr(model, "steps"):
+        return [] if model in (None, "passthrough") else [model]
+    return [part for _, step in model.steps for part in _steps(step)]
+
+
+def _can_be_undone(step: Any) -> bool:
+    # A function without an inverse, or a selection of columns, has a method that undoes nothing.
+    one_way = getattr(step, "func", None) is not None and getattr(step, "inverse_func", None) is None
+    return hasattr(step, "inverse_transform") and not one_way and not hasattr(step, "get_support")
 
 
 def _drawn(
@@ -156,10 +168,15 @@ def _drawn(
         raise ImportError(
             "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
         ) from None
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    shape = image_shape if image_shape is not None else getattr(last, "image_shape", None)
+    own = _image_shape(getattr(_steps(model)[-1], "image_shape", None), rows.shape[1])
+    shape = own if image_shape is None else _image_shape(image_shape, rows.shape[1])
+    if image_shape is not None and shape is None:
+        raise ValueError(
+            f"image_shape={image_shape!r} does not fit rows of {rows.shape[1]} columns, expected (height, "
+            "width) or (1 or 3 channels, height, width)."
+        )
     if shape is not None:
-        figure = _images(Figure, rows, _image_shape(shape, rows.shape[1]), names)
+        figure = _images(Figure, rows, shape, names)
     else:
         figure = _table(Figure, rows, names, _column_names(model, feature_names, rows.shape[1]))
     figure.suptitle(title)
@@ -168,19 +185,19 @@ def _drawn(
     return figure
 
 
-def _image_shape(shape: Sequence[int], n_columns: int) -> tuple[int, int, int]:
-    sizes = tuple(int(size) for size in shape)
+def _image_shape(shape: Any, n_columns: int) -> tuple[int, int, int] | None:
+    """(channels, height, width), or None where rows cannot be drawn so."""
+    sizes = tuple(int(size) for size in np.atleast_1d(shape)) if shape is not None else ()
     sizes = (1, *sizes) if len(sizes) == 2 else sizes
     if len(sizes) != 3 or int(np.prod(sizes)) != n_columns or sizes[0] not in (1, 3):
-        raise ValueError(
-            f"image_shape={tuple(shape)} does not fit rows of {n_columns} columns, expected (height, width) "
-            "or (1 or 3 channels, height, width)."
-        )
-    return sizes
+        return None
+    return sizes[0], sizes[1], sizes[2]
 
 
 def _column_names(model: Any, given: Sequence[str] | None, n_columns: int) -> list[str]:
-    known = getattr(model, "feature_names_in_", None)
+    known = next(
+        (step.feature_names_in_ for step in _steps(model) if hasattr(step, "feature_names_in_")), None
+    )
     names = [str(name) for name in (given if given is not None else known if known is not None else [])]
     if given is not None and len(names) != n_columns:
         raise ValueError(f"feature_names has {len(names)} names, but rows have {n_columns} columns.")
