@@ -84,6 +84,8 @@ def page(result: dict[str, Any]) -> str:
         for alpha, smooth, exact in zip(alphas, around(grid), grid, strict=True):
             cells = [
                 f"{'**' if mean > REPORTED else ''}{mean:.1f}{'**' if mean > REPORTED else ''} ({one:.1f})"
+                if np.isfinite(one)
+                else ""
                 for mean, one in zip(smooth, exact, strict=True)
             ]
             lines.append(f"| {alpha:g} | " + " | ".join(cells) + " |")

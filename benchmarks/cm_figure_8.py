@@ -71,7 +71,8 @@ def page(result: dict[str, Any]) -> str:
         "",
         one_line(f"""
             Measured by `benchmarks/cm_figure_8.py`: 2,000 rows of five Gaussians, standardised, batches of
-            20, α = 5, random starts, Adam with rate 0.01, {result["epochs"]} epochs, {len(first)} seeds.""")
+            20, α = 5, random starts, Adam with rate 0.01 (paper: stochastic gradient
+            descent), {result["epochs"]} epochs, {len(first)} seeds.""")
         + " ![centroids](cm_figure_8.png)",
         "",
         "## Figure 1, five centroids",

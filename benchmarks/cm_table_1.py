@@ -102,6 +102,8 @@ def fitted(data: str, model: str, seed: int, epochs: int) -> Any:
     if kind == "GMM":
         start = "random" if random else "kmeans"
         return GaussianMixture(k, init_params=start, max_iter=150, random_state=seed).fit(X)
+    if kind not in ("CM-EM", "CM"):
+        raise ValueError(f"{model!r} is unknown, expected one of {', '.join(MODELS)}.")
     start = "random" if random else "k-means++"
     if kind == "CM-EM":
         return ClusteringModuleEM(k, init=start, random_state=seed).fit(X)
@@ -129,8 +131,8 @@ def page(result: dict[str, Any]) -> str:
         one_line(f"""
             Measured by `benchmarks/cm_table_1.py` with {result["machine"]["cores"]} cores, one thread each.
             {MARKS} The paper has 20 runs of 150 epochs. Rows are scaled to 0..1 as a whole and not
-            standardised, as in the paper; α and the batch size are those of its table 7; Adam's ε is 1e-3,
-            as in the code released with it. Classes score, and do nothing else."""),
+            standardised, as in the paper; α and the batch size of CM are those of its table 7, CM-EM has its
+            own default α = 1 + n/K; Adam has ε = 1e-7. Classes score, and do nothing else."""),
         "",
     ]
     for name in sets:

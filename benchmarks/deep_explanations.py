@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import whyclust as wc
-from cm_table_3 import autoencoder, prepared, settings
+from cm_table_3 import autoencoder, kept_as, prepared, settings
 from deep_parts.running import arguments, cache, measure_runs
 from deep_parts.tables import of, one_line
 from whyclust.deep import CNet
@@ -39,12 +39,12 @@ def fitted(data: str, model: str, seed: int) -> Any:
     first = autoencoder(data, seed, pretraining)
     if model == "AE+KM":
         return first
-    path = cache() / f"cnet-{data}-{seed}-{pretraining}-{epochs}.npz"
+    chosen = {"init": "pretrained", "pretrain_epochs": pretraining, "epochs": epochs, "random_state": seed}
+    joint = settings(CNet, data, **chosen)
+    path = cache() / f"cnet-{data}-{kept_as(joint)}.npz"
     if path.exists():
         return wc.load(path)
-    chosen = {"init": "pretrained", "pretrain_epochs": pretraining, "autoencoder": first}
-    joint = settings(CNet, data, epochs=epochs, random_state=seed, **chosen).fit(prepared(data)[0])
-    wc.save(joint, path)
+    wc.save(joint.set_params(autoencoder=first).fit(prepared(data)[0]), path)
     return joint
 
 

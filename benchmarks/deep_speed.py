@@ -123,7 +123,7 @@ def page(result: dict[str, Any]) -> str:
         lines.append(f"| {one['network']} | {one['ours']:.3f} | {one['usual']:.3f} | **{ratio:.2f}** |")
     lines += [
         "",
-        "With the default network an epoch is the products and Adam's pass over 2.9 million weights on "
+        "With the default network an epoch is the products and Adam's pass over 2.8 million weights on "
         "either side, and no loop can save them; the smaller the network, the more the loop counts.",
         "",
     ]

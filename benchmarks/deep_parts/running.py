@@ -59,7 +59,16 @@ def _timed(measure: Callable[..., dict[str, Any]], key: dict[str, Any]) -> dict[
     start, cpu = time.perf_counter(), time.process_time()
     found = measure(**key)
     seconds = {"seconds": round(time.perf_counter() - start, 1), "cpu": round(time.process_time() - cpu, 1)}
-    return {**key, **found, **seconds}
+    return {**key, **_finite(found), **seconds}
+
+
+def _finite(found: Any) -> Any:
+    """JSON knows no NaN: what could not be computed is null."""
+    if isinstance(found, dict):
+        return {name: _finite(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_finite(value) for value in found]
+    return None if isinstance(found, float) and not np.isfinite(found) else found
 
 
 def measure_runs(
@@ -73,6 +82,8 @@ def measure_runs(
     """Measure every key that the file of results has not, write after each, and print all in the end."""
     target = options.out or (None if options.quick else RESULTS / f"{name}.json")
     before = {} if options.fresh else earlier(target, options.quick)
+    if "shapes" in settings:  # of the tables of earlier runs, too
+        settings["shapes"] = {**before.get("shapes", {}), **settings["shapes"]}
     result: dict[str, Any] = {
         "machine": machine(),
         "quick": options.quick,
@@ -86,7 +97,7 @@ def measure_runs(
     tasks = (delayed(_timed)(measure, key) for key in left)
     for run in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(tasks):
         result["runs"].append(run)
-        result["runs"].sort(key=lambda one: order.get(tuple(one[part] for part in wanted[0]), -1))
+        result["runs"].sort(key=lambda one: order.get(tuple(one.get(part) for part in wanted[0]), -1))
         tell(" ".join(f"{value}" for value in run.values() if not isinstance(value, (list, dict))))
         tell(f"    {run.get('scores', '')}")
         write(result, target, page)
