@@ -1,5 +1,9 @@
 """Deep clusterings explained in their inputs: equal to the plain form of section IV of NEON."""
 
+import copy
+import json
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +15,19 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from torch import nn
 
 import whyclust as wc
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, ClusteringModule, ClusteringModuleEM, CNet
+from whyclust.deep import (
+    DCN,
+    DEC,
+    DKM,
+    IDEC,
+    AutoencoderKMeans,
+    ClusteringModule,
+    ClusteringModuleEM,
+    CNet,
+    stored_trunk,
+)
 from whyclust.deep.explained import with_rules
+from whyclust.deep.trunk import Trunk
 from whyclust.propagate import Centered, Gamma, propagate
 
 
@@ -244,6 +259,71 @@ def test_networks_of_whole_pipelines_are_saved_and_loaded(tmp_path, image_shape)
     assert np.array_equal(loaded.predict(X), model.predict(X))
     assert np.abs(wc.explain(loaded, X).values - wc.explain(net, X).values).max() == 0
     assert np.abs(wc.explain(loaded, X).values - wc.explain(model, X).values).max() > 0  # other rules
+
+
+LAYERS = {
+    "convolution": nn.Sequential(
+        nn.Unflatten(1, (1, 8, 8)),
+        nn.Conv2d(1, 4, 3, padding=2, stride=2, dilation=2, padding_mode="circular", bias=False),
+        nn.BatchNorm2d(4, eps=0.1),
+        nn.LeakyReLU(0.3),
+        nn.Conv2d(4, 4, 1, groups=2),
+        nn.Dropout(0.5),
+    ),
+    "pooling": nn.Sequential(
+        nn.Unflatten(1, (1, 8, 8)),
+        nn.MaxPool2d(3, stride=2, padding=1, ceil_mode=True),
+        nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False),
+    ),
+    "dense": nn.Sequential(
+        nn.Linear(64, 6, bias=False),
+        nn.BatchNorm1d(6, affine=False),
+        nn.GELU(approximate="tanh"),
+        nn.Sigmoid(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_settings_of_layers_are_kept(tmp_path, name):
+    X = digits(60)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layers = copy.deepcopy(LAYERS[name])
+        layers(torch.from_numpy(X.astype(np.float32)))  # moves the statistics of normalisation
+        layers.append(nn.Flatten()).eval()
+    trunk = Trunk.of(layers, X.mean(axis=0))
+    description, arrays = stored_trunk.to_arrays(replace(trunk, rules=Gamma(np.float32(0.25))))
+    json.dumps(description)
+    again = stored_trunk.from_arrays(description, arrays)
+    np.testing.assert_array_equal(again.activations(X), trunk.activations(X))
+    assert again.rules == Gamma(0.25)
+    assert not again.module.training
+    broken = {**description, "n_outputs": trunk.n_outputs + 1}
+    with pytest.raises(ValueError, match="as many outputs"):
+        stored_trunk.from_arrays(broken, arrays)
+    for part in ({"layer": "Sequential", "settings": {}}, {"layer": "Module", "settings": {}}):
+        with pytest.raises(ValueError, match="is not a layer"):
+            stored_trunk.from_arrays({**description, "layers": [*description["layers"], part]}, arrays)
+    with pytest.raises(ValueError, match="is not a rule"):
+        stored_trunk.from_arrays({**description, "rules": {"rule": "Rule", "settings": {}}}, arrays)
+
+
+def test_layers_that_do_more_than_they_say_are_not_saved():
+    class Own(nn.Linear):
+        pass
+
+    X = digits(20)
+    hooked = nn.Sequential(nn.Linear(64, 3))
+    hooked[0].register_forward_hook(lambda module, inputs, output: 2 * output)
+    normed = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(64, 3)))
+    for layers, message in (
+        (hooked, "do more than"),
+        (normed, "Parametrized|do more than"),
+        (nn.Sequential(Own(64, 3)), "a layer Own"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            stored_trunk.to_arrays(Trunk.of(layers, X.mean(axis=0)))
 
 
 def test_networks_with_code_of_their_own_are_not_saved(tmp_path):

@@ -1,5 +1,7 @@
 """Algorithm 1 and the kernel density behind it, against literal loops and cases solved by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from scipy import optimize
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine, make_blobs
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -376,19 +379,24 @@ def test_rows_are_judged_by_the_decision_that_was_explained():
     X, labels = blobs_with_noise()
     surrogate = wc.cluster.PrototypeSurrogate(random_state=0).fit(X, labels)
     ex = wc.explain(surrogate, X)
-    result = flipping_auc(surrogate, X, ex, imputer="mean")
+    away = np.array([40.0, 35.0, 0.0])  # far from all clusters: noise, as long as little is known
+    result = flipping_auc(
+        surrogate, X, ex, imputer=lambda points, known, generator: np.where(known, points, away)
+    )
     net = wc.neuralize(surrogate)
     rows = np.flatnonzero((ex.clusters != -1) & (ex.assigned != -1))
-    centers = X.mean(axis=0)
+    n_noise = 0
     for row in rows[:20]:
         known = np.zeros(3, dtype=bool)
         curve = []
         for column in [None, *np.argsort(-ex.values[row])]:
             if column is not None:
                 known[column] = True
-            logits = net.logits(np.where(known, X[row], centers)[None])[0, :-1]  # the last one is noise
-            curve.append(float(net.clusters[logits.argmax()] == ex.clusters[row]))
+            logits = net.logits(np.where(known, X[row], away)[None])[0]  # the last one is noise
+            n_noise += int(logits.argmax() == len(logits) - 1)
+            curve.append(float(net.clusters[logits[:-1].argmax()] == ex.clusters[row]))
         assert result.per_point[row] == pytest.approx(100 * np.trapezoid(curve) / 3, abs=1e-4)
+    assert n_noise > 20
     chance = flipping_auc(surrogate, X, wc.explain(surrogate, X, method="random"))
     assert flipping_auc(surrogate, X, ex).auc > chance.auc + 5
 
@@ -405,6 +413,11 @@ def test_a_threshold_is_the_question_where_one_was_asked():
 def test_explanations_of_another_question_or_model_are_refused():
     X, model = blobs(60)
     ex = wc.explain(model, X)
+    soft = wc.cluster.SoftKMeans(3, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"exceeds 0.7, but the model is a function"):
+        flipping_auc(soft.predict, X, wc.explain(soft, X, threshold=0.7))
+    with pytest.raises(ValueError, match=r"whether a probability exceeds 0.7: explain this very model"):
+        flipping_auc(wc.neuralize(soft, X, threshold=0.7), X, wc.explain(soft, X))
     with pytest.raises(ValueError, match="explain without against="):
         flipping_auc(model, X, wc.explain(model, X, cluster=0, against=1))
     other = KMeans(5, n_init=1, random_state=3).fit(X)
@@ -453,14 +466,55 @@ def test_relevance_follows_the_names_of_columns():
     shifts = np.repeat([[0, 0, 0, 0], [6, 0, 1, 0], [0, 3, 0, 1]], 30, axis=0)
     frame = pd.DataFrame(generator.normal(size=(90, 4)) + shifts, columns=list("abcd"))
     model = KMeans(3, n_init=3, random_state=0).fit(frame)
-    mixed = frame[list("dbca")]
+    mixed = frame[list("dabc")]  # not its own inverse
     ex = wc.explain(model, frame)
     plain = flipping_auc(model, frame, ex).auc
     assert flipping_auc(model, mixed, ex).auc == plain
     values = pd.DataFrame(ex.values, columns=list("abcd"))
-    assert flipping_auc(model, mixed, values[list("dbca")].to_numpy()).auc == plain
+    assert flipping_auc(model, mixed, values[list("dabc")].to_numpy()).auc == plain
     assert flipping_auc(model, mixed, values[list("cdab")]).auc == plain
     assert flipping_auc(model, frame, values[list("cdab")]).auc == plain
-    assert flipping_auc(model, mixed, values.to_numpy()).auc != plain  # taken for d, b, c, a
+    assert flipping_auc(model, mixed, values.to_numpy()).auc != plain  # taken for d, a, b, c
     with pytest.raises(ValueError, match="explanation has no column 'b'"):
         flipping_auc(model, frame, values.rename(columns={"b": "e"}))
+    # X without names: those of the model; relevance without names: as it stands.
+    assert flipping_auc(model, frame.to_numpy(), values[list("cdab")]).auc == plain
+    for names in (range(4), [f"x{place}" for place in range(4)]):
+        assert flipping_auc(model, frame, values.set_axis(names, axis=1)).auc == plain
+    numbered = frame.set_axis(range(4), axis=1)
+    again = KMeans(3, n_init=3, random_state=0).fit(numbered)
+    of_numbers = pd.DataFrame(wc.explain(again, numbered).values)
+    assert flipping_auc(again, numbered, of_numbers[[3, 1, 0, 2]]).auc == plain
+
+
+def test_labels_and_columns_in_another_order():
+    X, labels = blobs_with_noise()
+    frame = pd.DataFrame(X[labels != -1], columns=list("abc"))
+    ex = wc.explain(labels[labels != -1], frame)
+    plain = flipping_auc(labels[labels != -1], frame, ex).auc
+    assert flipping_auc(labels[labels != -1], frame[list("cab")], ex).auc == pytest.approx(plain, abs=1.5)
+
+
+def test_missing_values_of_frames_are_the_same():
+    frame = pd.DataFrame({"a": np.r_[np.zeros(20), np.full(20, 5.0)], "b": np.arange(40.0) % 3})
+    frame["n"] = pd.array([1, None] * 20, dtype="Int64")
+    model = make_pipeline(SimpleImputer(), KMeans(2, n_init=1, random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    assert flipping_auc(model, frame, ex).auc > 50
+    other = frame.copy()
+    other.loc[1, "n"] = 1
+    with pytest.raises(ValueError, match="other values than X"):
+        flipping_auc(model, other, ex)
+
+
+def test_one_row_on_the_boundary_is_no_other_model():
+    X, model = blobs(60)
+    ex = wc.explain(model, X)
+    one, three = ex.assigned.copy(), ex.assigned.copy()
+    one[0] = (one[0] + 1) % 3
+    three[:3] = (three[:3] + 1) % 3
+    many = np.tile(X, (2, 1))
+    twice = wc.explain(model, many)
+    assert flipping_auc(model, many, replace(twice, assigned=np.concatenate([one, ex.assigned]))).auc > 0
+    with pytest.raises(ValueError, match="of another model"):
+        flipping_auc(model, X, replace(ex, assigned=three))

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 
 import whyclust as wc
 
@@ -44,3 +46,45 @@ def test_a_deep_model_of_images_takes_images():
     assert (model.labels_ == deep.AutoencoderKMeans(3, **settings).fit(images.reshape(60, -1)).labels_).all()
     assert wc.explain(model, images.reshape(60, -1)).images.shape == (60, 1, 8, 8)
     assert wc.explain(model, images).images.shape == (60, 1, 8, 8)
+    assert (model.predict(images[:, 0]) == model.labels_).all()  # one channel may go unsaid
+    net = wc.neuralize(model, images)
+    assert wc.explain(net, images.reshape(60, -1)).images.shape == (60, 1, 8, 8)
+
+
+def test_images_of_another_shape_are_refused():
+    deep = pytest.importorskip("whyclust.deep", reason="needs PyTorch")
+    colours = np.random.default_rng(0).random((30, 3, 4, 4)).astype(np.float32)
+    settings = {"hidden": (4,), "epochs": 1, "image_shape": (3, 4, 4), "random_state": 0}
+    model = deep.AutoencoderKMeans(2, **settings).fit(colours)
+    last = np.moveaxis(colours, 1, -1)
+    for asked in (
+        model.predict,
+        lambda images: wc.explain(model, images),
+        deep.AutoencoderKMeans(2, **settings).fit,
+    ):
+        with pytest.raises(
+            ValueError, match=r"images of shape \(4, 4, 3\), but the model was made for \(3, 4, 4\)"
+        ):
+            asked(last)
+    dense = deep.AutoencoderKMeans(2, hidden=(4,), epochs=1, random_state=0)
+    with pytest.raises(ValueError, match="dim 4"):
+        dense.fit(colours)  # without an image_shape rows are expected
+    with pytest.raises(ValueError, match="5 dimension"):
+        wc.explain(model, colours[None])
+
+
+def test_steps_between_pixels_and_model_leave_no_images():
+    deep = pytest.importorskip("whyclust.deep", reason="needs PyTorch")
+    rows = DIGITS[:60].reshape(60, -1)
+    settings = {"hidden": (4,), "epochs": 1, "image_shape": (1, 4, 4), "random_state": 0}
+    model = make_pipeline(PCA(16), deep.AutoencoderKMeans(2, **settings)).fit(rows)
+    with pytest.raises(ValueError, match="are not images"):
+        _ = wc.explain(model, rows).images
+
+
+def test_images_are_measured_and_audited():
+    model = KMeans(4, n_init=1, random_state=0).fit(DIGITS.reshape(200, -1))
+    ex = wc.explain(model, DIGITS)
+    flat = wc.metrics.flipping_auc(model, DIGITS.reshape(200, -1), ex, n_repeats=1)
+    assert wc.metrics.flipping_auc(model, DIGITS, ex, n_repeats=1).auc == flat.auc
+    assert wc.audit(model, DIGITS, methods=["squared"], n_repeats=1, n_refits=0).settings["n_columns"] == 64

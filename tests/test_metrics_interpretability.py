@@ -407,3 +407,26 @@ def test_faithfulness_needs_something_to_lose():
         metrics.faithfulness(First(), ROWS[:, :2], [0.4, 0.3])
     with pytest.raises(TypeError, match="DBSCAN cannot be neuralised"):
         metrics.faithfulness(DBSCAN().fit(ROWS), ROWS, [0.4, 0.3, 0.2, 0.1])
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_faithfulness_follows_the_names_of_columns():
+    generator = np.random.default_rng(0)
+    shifts = np.repeat([[0, 0, 0, 0], [4, 0, 1, 0], [0, 3, 0, 1]], 30, axis=0)
+    frame = pd.DataFrame(generator.normal(size=(90, 4)) + shifts, columns=list("abcd"))
+    model = KMeans(3, n_init=3, random_state=0).fit(frame)
+    ex = wc.explain(model, frame)
+    plain = metrics.faithfulness(model, frame, ex)
+    values = pd.DataFrame(ex.values, columns=list("abcd"))
+    mixed = frame[list("dabc")]
+    mean = values.abs().mean()
+    for X, given in (
+        (mixed, ex),
+        (mixed, values),
+        (mixed, values[list("bcda")]),
+        (mixed, values[list("dabc")].to_numpy()),
+        (mixed, mean[list("cdab")]),
+        (frame.to_numpy(), mean[list("cdab")]),
+        (frame, mean[list("cdab")]),
+    ):
+        assert metrics.faithfulness(model, X, given).value == pytest.approx(plain.value, abs=1e-9)

@@ -275,6 +275,13 @@ def test_columns_in_another_order_are_the_same_columns():
     assert same.pearson.mean > 0.9
 
 
+def found_sizes(n_rows, n_repeats):
+    """Different rows of each bootstrap sample, as stability draws them, ascending."""
+    generator = np.random.RandomState(0)
+    draws = [np.unique(generator.randint(n_rows, size=n_rows)) for _ in range(n_repeats)]
+    return sorted(len(draw) for draw in draws)
+
+
 class FailsNowAndThen(KMeans):
     """A clustering that some samples do not suit."""
 
@@ -293,6 +300,10 @@ def test_refits_that_fail_are_left_out_and_counted(monkeypatch):
     with pytest.warns(UserWarning, match=r"of 12 refits failed and are left out: too few different rows"):
         found = metrics.stability(model, X, n_repeats=12)
     assert 2 <= found.n_repeats < 12
+    count = next(count for count in range(3, 30) if found_sizes(60, count)[-1] > found_sizes(60, count)[-2])
+    monkeypatch.setattr(FailsNowAndThen, "fewest", found_sizes(60, count)[-1])
+    with pytest.raises(ValueError, match=f"{count - 1} of {count} refits"):  # one has no standard error
+        metrics.stability(model, X, n_repeats=count)
     monkeypatch.setattr(FailsNowAndThen, "fewest", 61)
     with pytest.raises(ValueError, match="12 of 12 refits failed: too few different rows"):
         metrics.stability(model, X, n_repeats=12)
