@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN
 from sklearn.datasets import load_digits, load_wine, make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import paper
 import whyclust as wc
@@ -661,3 +662,21 @@ def test_columns_that_no_cluster_keeps_change_nothing():
     found = rows.fit(setting)
     np.testing.assert_allclose(found.vectors[~moves], begin.vectors[~moves], rtol=1e-6)
     assert np.abs(found.vectors - begin.vectors)[moves].max() > 1e-3
+
+
+def test_the_certificate_of_wide_tables_counts_their_units_as_learned():
+    """Columns that move in few rows put every new row far from all clusters, once they are standardised."""
+    generator = np.random.default_rng(0)
+    y = np.r_[np.zeros(14, dtype=int), np.ones(14, dtype=int), np.full(6, -1)]
+    X = generator.normal(size=(34, 400)) * (generator.random((34, 400)) < 0.04)
+    X[y == 0, :15] += 3.0
+    X[y == 1, 15:30] += 3.0
+    X[y == -1, :30] += generator.normal(scale=4.0, size=(6, 30))
+    own = PrototypeSurrogate(standardize=True, random_state=0)
+    told = own.fit(X, y).fidelity_.overall_held_out
+    splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+    right = [clone(own).fit(X[seen], y[seen]).predict(X[held]) == y[held] for seen, held in splits]
+    assert told == pytest.approx(np.concatenate(right).mean(), abs=0.15)
+    free = PrototypeSurrogate(random_state=0).fit(X, y)
+    assert free.fidelity_.overall_held_out > told + 0.1  # other units are better, and are taken
+    assert (free.scale_ == free.scale_[0]).all()

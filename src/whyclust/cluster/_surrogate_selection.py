@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whyclust.cluster._distances import FloatArray, IntArray
 from whyclust.cluster._prototype_fit import (
@@ -179,11 +181,38 @@ def deal_folds(codes: IntArray, n_folds: int, seed: int) -> IntArray:
     return folds
 
 
-class Validation:
-    """Held-out agreement of settings, on the same folds for all."""
+@dataclass(frozen=True)
+class Fold:
+    """Rows that are seen, and the others: where they are, and their points in the same units."""
 
-    def __init__(self, rows: LabelledRows, n_folds: int, seed: int | None = None):
-        self.rows = rows
+    seen: LabelledRows
+    held_out: IntArray
+    points: FloatArray
+
+
+class Validation:
+    """Held-out agreement of settings, on the same folds for all.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    n_folds : int
+    seed : int, optional
+        By which rows are dealt out; by default that of the rows.
+    rescale : callable, optional
+        ``rescale(seen)`` returns by what columns must be divided where only these rows are known. In
+        tables of more columns than rows units are as much learned as prototypes are: a column that is
+        nearly constant among the rows seen puts any other row far from all clusters.
+    """
+
+    def __init__(
+        self,
+        rows: LabelledRows,
+        n_folds: int,
+        seed: int | None = None,
+        rescale: Callable[[IntArray], FloatArray] | None = None,
+    ):
+        self.rows, self.rescale = rows, rescale
         self.slim = rows.slim()
         self.n_folds = min(n_folds, len(rows.codes))
         self.seed = rows.seed if seed is None else seed
@@ -192,25 +221,28 @@ class Validation:
         self.tried: dict[Setting, FloatArray] = {}
 
     @cached_property
-    def _deals(self) -> list[list[tuple[LabelledRows, IntArray]]]:
-        return self._dealt(self.rows)
+    def _deals(self) -> list[list[Fold]]:
+        return self._dealt(turned=False)
 
     @cached_property
-    def _slim_deals(self) -> list[list[tuple[LabelledRows, IntArray]]]:
-        return self._deals if self.slim is self.rows else self._dealt(self.slim)
+    def _turned_deals(self) -> list[list[Fold]]:
+        return self._deals if self.slim is self.rows else self._dealt(turned=True)
 
-    def _dealt(self, rows: LabelledRows) -> list[list[tuple[LabelledRows, IntArray]]]:
-        """For each deal and fold, the rows that are seen and the positions of the others."""
-        deals: list[list[tuple[LabelledRows, IntArray]]] = []
+    def _dealt(self, *, turned: bool) -> list[list[Fold]]:
+        deals = []
         for deal in range(self.n_deals):
-            folds = deal_folds(rows.codes, self.n_folds, self.seed + deal)
-            deals.append(
-                [
-                    (rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold))
-                    for fold in range(self.n_folds)
-                ]
-            )
+            folds = deal_folds(self.rows.codes, self.n_folds, self.seed + deal)
+            deals.append([self._fold(folds != fold, turned) for fold in range(self.n_folds)])
         return deals
+
+    def _fold(self, seen: NDArray[np.bool_], turned: bool) -> Fold:
+        rows, held_out = self.rows, np.flatnonzero(~seen)
+        if self.rescale is not None:
+            rows = replace(rows, points=rows.points / self.rescale(np.flatnonzero(seen)))
+            rows = rows.slim() if turned else rows
+        elif turned:
+            rows = self.slim
+        return Fold(rows.take(np.flatnonzero(seen)), held_out, rows.points[held_out])
 
     def logits(self, setting: Setting, deal: int = 0) -> FloatArray:
         """γ-scaled logits of every row from a surrogate that has not seen it; noise last."""
@@ -218,12 +250,11 @@ class Validation:
         factor = float(np.sqrt(2.0 * setting.gamma))
         result = np.full((len(self.rows.codes), width), -np.inf)
         # Shrinkage holds single columns fast, so that they must be there.
-        turned = setting.shrinkage == 0
-        rows, deals = (self.slim, self._slim_deals) if turned else (self.rows, self._deals)
-        for train, held_out in deals[deal]:
-            prototypes = train.fit(setting).scaled(factor)
-            logits = prototypes.logits(rows.points[held_out] * factor)
-            result[held_out, : logits.shape[1]] = logits
+        deals = self._turned_deals if setting.shrinkage == 0 else self._deals
+        for fold in deals[deal]:
+            prototypes = fold.seen.fit(setting).scaled(factor)
+            logits = prototypes.logits(fold.points * factor)
+            result[fold.held_out, : logits.shape[1]] = logits
         return result
 
     def agreement(self, setting: Setting) -> FloatArray:

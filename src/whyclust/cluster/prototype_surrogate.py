@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
@@ -223,7 +224,8 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         options = []
         for scale in self._scales(X[fitted]):
             rows = LabelledRows((X[fitted] - self.center_) / scale, codes[fitted], n_clusters, seed)
-            options.append((Validation(rows.take(chosen), self.cv), rows, scale))
+            rescale = _rescale(X[fitted[chosen]], scale)
+            options.append((Validation(rows.take(chosen), self.cv, rescale=rescale), rows, scale))
         if len(options) > 1:
             # The first units win where both do as well.
             options.sort(key=lambda option: -screen(option[0], given))
@@ -231,7 +233,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         setting = search(validation, given)
         self._keep(rows.fit(setting), setting)
         # Other folds than those that chose the setting, which did best there by chance, too.
-        again = Validation(rows, self.cv, seed=seed + 10)
+        again = Validation(rows, self.cv, seed + 10, _rescale(X[fitted], self.scale_))
         logits = np.concatenate([again.logits(setting, deal) for deal in range(again.n_deals)])
         of_deals = np.tile(codes[fitted], again.n_deals)
         self.stiffness_ = self.gamma_ * _temperature(logits, of_deals)
@@ -244,10 +246,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
 
     def _scales(self, points: FloatArray) -> list[FloatArray]:
         """The units to try: one for all columns, or one for each."""
-        # Columns may be of any size: squares of what is left after division stay within bounds.
-        largest = np.abs(points).max(axis=0)
-        deviation = (points / np.where(largest > 0, largest, 1.0)).std(axis=0) * largest
-        moving = deviation > 8 * np.finfo(np.float64).eps * largest
+        deviation, moving = _deviation(points)
         widest = float(deviation.max()) or 1.0
         common = widest * (float(np.sqrt(np.mean((deviation / widest) ** 2))) or 1.0)
         single = np.full(points.shape[1], common)
@@ -322,6 +321,26 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         found = softmax(-self.stiffness_ * scores, axis=1)
         return found[:, np.argsort(self.cluster_ids_, kind="stable")]
+
+
+def _deviation(points: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Standard deviation of each column, and whether it is more than rounding."""
+    # Columns may be of any size: squares of what is left after division stay within bounds.
+    largest = np.abs(points).max(axis=0)
+    deviation = (points / np.where(largest > 0, largest, 1.0)).std(axis=0) * largest
+    return deviation, deviation > 8 * np.finfo(np.float64).eps * largest
+
+
+def _rescale(points: FloatArray, scale: FloatArray) -> Callable[[IntArray], FloatArray] | None:
+    """From these units to those of some of the rows; None where all columns have one, or rows tell them."""
+    if len(points) >= points.shape[1] or (scale == scale[0]).all():
+        return None
+
+    def rescale(seen: IntArray) -> FloatArray:
+        deviation, moving = _deviation(points[seen])
+        return np.where(moving, deviation, 1.0) / scale
+
+    return rescale
 
 
 def _sample(codes: IntArray, count: int, seed: int) -> IntArray:
