@@ -369,3 +369,12 @@ def test_files_that_hold_something_else_are_refused(tmp_path, monkeypatch):
     np.savez(tmp_path / "winer.npz", X=np.zeros((3, 2)), y=np.zeros(2))
     with pytest.raises(ValueError, match=r"winer.npz has 2 classes for 3 rows"):
         load("winer")
+
+
+def test_rows_are_normalised_before_columns_are_standardised():
+    X = pd.DataFrame({"a": [0.0, 10.0, 5.0, 1.0], "b": [5.0, 30.0, 5.0, 1.5], "c": [10.0, 20.0, 5.0, 3.0]})
+    by_rows = pd.DataFrame([[0, 0.5, 1], [0, 1, 0.5], [0, 0, 0], [0, 0.25, 1]], columns=list("abc"))
+    found = prepare_table(X, normalise_rows=True, keep_binary=True)
+    expected = prepare_table(by_rows, keep_binary=True)
+    assert found.columns.tolist() == ["b", "c"] == expected.columns.tolist()
+    np.testing.assert_allclose(found, expected)

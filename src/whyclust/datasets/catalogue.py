@@ -24,7 +24,7 @@ class Entry:
         K of NEON's Table I.
     shape : tuple of int or None
         N and D of the rows as the papers have them.
-    keep_binary, counts : bool
+    keep_binary, counts, normalise_rows : bool
         How its table is prepared: see :func:`whyclust.datasets.preparation.prepare_table`.
     notes, aliases : tuple of str
         Differences from the papers, and other names.
@@ -42,6 +42,7 @@ class Entry:
     counts: bool = False
     notes: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    normalise_rows: bool = False
 
 
 def _neon(
@@ -53,6 +54,8 @@ def _neon(
     file: str | None = None,
     kind: str = "table",
     keep_binary: bool = False,
+    counts: bool = False,
+    normalise_rows: bool = False,
     aliases: tuple[str, ...] = (),
     source: str = UCI,
     licence: str = CC_BY,
@@ -68,9 +71,10 @@ def _neon(
         k,
         shape,
         keep_binary,
-        False,
+        counts,
         notes,
         aliases,
+        normalise_rows,
     )
 
 
@@ -109,6 +113,9 @@ TABLE_I = (
         (440, 6),
         8,
         "y is the sales channel; the region is in arrays['region'].",
+        "preprocess=True takes logarithms first: the paper does not say so, but only then are its numbers "
+        "met.",
+        counts=True,
     ),
     _neon("trpad", "Travel Reviews: mean ratings by 980 travellers, in 10 categories.", (980, 10), 9),
     _neon(
@@ -116,7 +123,9 @@ TABLE_I = (
         "Sales Transactions Weekly: items sold of 811 products in each of 52 weeks.",
         (811, 52),
         6,
-        "The weekly counts W0 to W51; the paper's 52 attributes may be these or the normalised ones.",
+        "X has the weekly counts W0 to W51. preprocess=True brings each product to 0..1 first, as the file's "
+        "normalised columns do: the paper does not say so, but only then are its numbers met.",
+        normalise_rows=True,
     ),
     _neon(
         "water",

@@ -236,5 +236,7 @@ def _prepared(entry: Entry, raw: Dataset) -> Dataset:
     if entry.kind == "texts":
         X, words = tf_idf(raw.texts or ())
         return replace(raw, X=X, feature_names=words)
-    X = prepare_table(raw.X, keep_binary=entry.keep_binary, counts=entry.counts)
+    X = prepare_table(
+        raw.X, keep_binary=entry.keep_binary, counts=entry.counts, normalise_rows=entry.normalise_rows
+    )
     return replace(raw, X=X, feature_names=X.columns.tolist())

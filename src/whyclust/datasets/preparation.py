@@ -7,7 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 
-def prepare_table(X: pd.DataFrame, *, keep_binary: bool = False, counts: bool = False) -> pd.DataFrame:
+def prepare_table(
+    X: pd.DataFrame, *, keep_binary: bool = False, counts: bool = False, normalise_rows: bool = False
+) -> pd.DataFrame:
     """Supplement H of NEON: drop binary attributes, impute by the mean, standardise.
 
     Parameters
@@ -18,6 +20,8 @@ def prepare_table(X: pd.DataFrame, *, keep_binary: bool = False, counts: bool = 
         Keep columns of two values. A column of one value tells nothing and is always dropped.
     counts : bool
         Take log(1 + x) first, as is usual for counts that span orders of magnitude.
+    normalise_rows : bool
+        Bring each row to 0..1 first, its smallest value to 0 and its largest to 1; rows of one value are 0.
 
     Returns
     -------
@@ -40,12 +44,17 @@ def prepare_table(X: pd.DataFrame, *, keep_binary: bool = False, counts: bool = 
         empty = X.columns[missing.all(axis=0)][0]
         raise ValueError(f"column {empty!r} has no value at all, so no mean to impute: drop it first.")
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    keep = low < high
-    if not keep_binary:
-        keep &= ~((values == low) | (values == high) | missing).all(axis=0)
-    values, missing = values[:, keep], missing[:, keep]
+    binary = ((values == low) | (values == high) | missing).all(axis=0)
     if counts:
         values = np.log1p(values)
+    if normalise_rows:
+        start = np.nanmin(values, axis=1, keepdims=True)
+        width = np.nanmax(values, axis=1, keepdims=True) - start
+        values = (values - start) / np.where(width > 0, width, 1.0)
+    keep = np.nanmin(values, axis=0) < np.nanmax(values, axis=0)
+    if not keep_binary:
+        keep &= ~binary
+    values, missing = values[:, keep], missing[:, keep]
     values = np.where(missing, np.nanmean(values, axis=0), values)
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     return pd.DataFrame(values, index=X.index, columns=X.columns[keep])
