@@ -365,3 +365,11 @@ def test_groups_may_be_any_iterable_but_not_share_a_name(model):
 def test_the_background_is_named_when_it_is_wrong(model):
     with pytest.raises(ValueError, match="background has 1 columns"):
         wc.explain(model, X, background=X[:, :1])
+
+
+def test_what_is_wrong_with_the_background_is_told_of_it(model):
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    refuses(r"background holds NaN .* in row 3, column 'x1'", wc.explain, model, X, background=holes)
+    refuses(r"background holds NaN", wc.neuralize, model, holes)
+    refuses(r"X holds NaN .* in row 3", wc.explain, model, holes)

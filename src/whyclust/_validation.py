@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 class Table:
     """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names.
 
-    Images are rows of pixels here; `image_shape` is the shape that each had.
+    Images are rows of pixels here; `image_shape` is the shape that each had. `called` is what errors call it.
     """
 
     data: Any
     names: list[str] | None
     index: NDArray | None
     image_shape: tuple[int, ...] | None = None
+    called: str = "X"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,7 +114,7 @@ def read_table(X: Any, name: str = "X") -> Table:
                 "(pandas.read_csv reads one from a file)."
             )
         if data.ndim in (3, 4) and data.size:
-            return Table(data.reshape(len(data), -1), None, None, data.shape[1:])
+            return Table(data.reshape(len(data), -1), None, None, data.shape[1:], name)
         if data.ndim != 2:
             raise ValueError(
                 f"{name} has {data.ndim} dimension(s), expected a table of rows and columns: use "
@@ -124,7 +125,7 @@ def read_table(X: Any, name: str = "X") -> Table:
             f"{name} is empty ({data.shape[0]} rows, {data.shape[1]} columns): expected at least "
             "one row and one column."
         )
-    return Table(data, names, index)
+    return Table(data, names, index, called=name)
 
 
 def working_type(data: Any, columns: NDArray | None = None) -> np.dtype:
@@ -207,7 +208,7 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int, called:
         if list(names) != table.names:
             place = {name: position for position, name in enumerate(table.names)}
             order = [place[name] for name in names]
-            return Table(table.data.iloc[:, order], list(names), table.index)
+            return replace(table, data=table.data.iloc[:, order], names=list(names))
     if table.shape[1] != count:
         raise ValueError(
             f"{called} has {table.shape[1]} columns, but the model was fitted on {count}: pass the same "

@@ -200,7 +200,7 @@ class Neuralized:
             if not (response.largest.max() < limit and response.largest.min() > -limit):
                 known = self.feature_names if table.names is None else table.names
                 names = [known[column] for column in self.features.sources]
-                refuse_not_finite(encoded, names, start)
+                refuse_not_finite(encoded, names, start, table.called)
             yield Block(rows, encoded, points, folded, response)
 
     # --- answers -----------------------------------------------------------------------------
