@@ -68,8 +68,8 @@ class LabelledRows:
         """The same rows in no more columns than they span, turned: all distances stay as they are.
 
         Prototypes begin among the rows, and every step moves them along the rows, so that with all
-        columns free fine-tuning does the same in these coordinates. Tables of 20,000 genes and 200 cells
-        take a hundredth of the time.
+        columns free fine-tuning does the same in these coordinates: on 171 rows of 5,748 genes in a
+        fifteenth of the time.
         """
         if self.points.shape[1] <= len(self.points):
             return self

@@ -113,8 +113,7 @@ TABLE_I = (
         (440, 6),
         8,
         "y is the sales channel; the region is in arrays['region'].",
-        "preprocess=True takes logarithms first: the paper does not say so, but only then are its numbers "
-        "met.",
+        "preprocess=True takes logarithms first: the paper does not say so, but with it its numbers are met.",
         counts=True,
     ),
     _neon("trpad", "Travel Reviews: mean ratings by 980 travellers, in 10 categories.", (980, 10), 9),
@@ -124,7 +123,7 @@ TABLE_I = (
         (811, 52),
         6,
         "X has the weekly counts W0 to W51. preprocess=True brings each product to 0..1 first, as the file's "
-        "normalised columns do: the paper does not say so, but only then are its numbers met.",
+        "normalised columns do: the paper does not say so, but with it its numbers are met.",
         normalise_rows=True,
     ),
     _neon(
