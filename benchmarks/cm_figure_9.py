@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from cm_table_3 import autoencoder, prepared, settings
+from cm_table_3 import kept, prepared, settings
 from deep_parts.running import arguments, measure_runs, scored
 from deep_parts.tables import of, one_line
 from whyclust.deep import CNet
 
-BETAS = (0.0, 0.05, 0.5, 5.0, 50.0)
-LAMBDAS = (0.0, 0.1, 1.0, 10.0)
+BETAS = (0.0, 0.05, 0.5, 5.0)
+LAMBDAS = (0.0, 1.0, 10.0)
 STARTS = {"random": "Random start", "pretrained": "Pretrained"}
-EPOCHS, PRETRAINING = 20, 100
+EPOCHS, PRETRAINING = 15, 50
 
 
 def one_run(init: str, beta: float, lam: float, epochs: int, data: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def one_run(init: str, beta: float, lam: float, epochs: int, data: str) -> dict[
     chosen: dict[str, Any] = {"init": init, "beta": beta, "lam": lam, "epochs": epochs, "random_state": 0}
     if init == "pretrained":
         pretraining = 2 if data == "digits" else PRETRAINING
-        chosen |= {"autoencoder": autoencoder(data, 0, pretraining), "pretrain_epochs": pretraining}
+        chosen |= {"autoencoder": kept(data, "AE+KM", 0, pretraining, 0), "pretrain_epochs": pretraining}
     model = settings(CNet, data, **chosen).fit(X)
     return {"scores": scored(model.labels_, y), "clusters_in_use": len(np.unique(model.labels_))}
 

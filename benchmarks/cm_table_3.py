@@ -88,7 +88,7 @@ EMBEDDINGS = {
     "C-Net r": (75.2, 78.5, 84.8),
 }
 # What two cores can do: seeds, epochs of pretraining, and epochs of the model itself.
-BUDGET = {"pendigits": (3, 100, 100), "usps": (3, 100, 50), "mnist": (1, 30, 30)}
+BUDGET = {"pendigits": (3, 50, 50), "usps": (3, 50, 30), "mnist": (1, 15, 15)}
 MNIST_MODELS = ("AE+KM", "C-Net r", "C-Net p", "DEC p", "IDEC p", "DCN p")
 # Pen positions differ in spread between columns; pixels do not, and many of them are constant.
 STANDARDISED = {"pendigits"}
@@ -107,28 +107,22 @@ def settings(kind: Any, data: str, **chosen: Any) -> Any:
     return kind(len(np.unique(rows_of(data)[1])), hidden=(32, 16), batch_size=64, **chosen)
 
 
-def autoencoder(data: str, seed: int, epochs: int, *, again: bool = False) -> AutoencoderKMeans:
-    """The autoencoder of this seed, trained once for all models that begin with it."""
-    model = settings(AutoencoderKMeans, data, epochs=epochs, random_state=seed)
-    path = cache() / f"autoencoder-{data}-{kept_as(model)}.npz"
+def kept(data: str, model: str, seed: int, pretraining: int, epochs: int, *, again: bool = False) -> Any:
+    """The model of a cell, fitted once for all that begin with it or explain it, unless asked for again."""
+    told = f"{wc.__version__} {data} {model} {seed} {pretraining} {epochs}"
+    path = cache() / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.npz"
     if path.exists() and not again:
         return wc.load(path)
-    model.fit(prepared(data)[0])
-    wc.save(model, path)
-    return model
-
-
-def kept_as(model: Any) -> str:
-    """A name that no other settings, and no other version, have."""
-    told = f"{wc.__version__} {sorted(model.get_params().items())}"
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    one = fitted(data, model, seed, pretraining, epochs)
+    wc.save(one, path)
+    return one
 
 
 def fitted(data: str, model: str, seed: int, pretraining: int, epochs: int) -> Any:
     """The model of a cell, fitted."""
     X = prepared(data)[0]
     if model == "AE+KM":
-        return autoencoder(data, seed, pretraining, again=True)
+        return settings(AutoencoderKMeans, data, epochs=pretraining, random_state=seed).fit(X)
     kind = KINDS[model[:-2]]
     chosen: dict[str, Any] = {"epochs": epochs, "random_state": seed}
     if model == "C-Net r":
@@ -137,20 +131,20 @@ def fitted(data: str, model: str, seed: int, pretraining: int, epochs: int) -> A
         chosen |= {
             "init": "pretrained",
             "pretrain_epochs": pretraining,
-            "autoencoder": autoencoder(data, seed, pretraining),
+            "autoencoder": kept(data, "AE+KM", seed, pretraining, 0),
         }
     elif model.endswith(" r"):
         chosen |= {"pretrain_epochs": 0}
     elif model == "DKM p":
         chosen |= {"pretrain_epochs": pretraining}
     else:
-        chosen |= {"autoencoder": autoencoder(data, seed, pretraining)}
+        chosen |= {"autoencoder": kept(data, "AE+KM", seed, pretraining, 0)}
     return settings(kind, data, **chosen).fit(X)
 
 
 def one_run(data: str, model: str, seed: int, pretraining: int, epochs: int) -> dict[str, Any]:
     X, y = prepared(data)
-    one = fitted(data, model, seed, pretraining, epochs)
+    one = kept(data, model, seed, pretraining, epochs, again=True)
     embedded = one.transform(X)
     again = KMeans(len(np.unique(y)), n_init=20, random_state=seed).fit_predict(embedded)
     found: dict[str, Any] = {

@@ -16,41 +16,25 @@ from typing import Any
 import numpy as np
 
 import whyclust as wc
-from cm_table_3 import autoencoder, kept_as, prepared, settings
-from deep_parts.running import arguments, cache, measure_runs
+from cm_table_3 import BUDGET, kept, prepared
+from deep_parts.running import arguments, measure_runs
 from deep_parts.tables import of, one_line
-from whyclust.deep import CNet
 from whyclust.deep.explained import with_rules
 from whyclust.metrics import flipping_auc
 from whyclust.propagate import Gamma
 
-MODELS = {"AE+KM": "AE+KM", "C-Net": "C-Net, pretrained"}
+MODELS = {"AE+KM": "AE+KM", "C-Net p": "C-Net, pretrained"}
 GAMMAS = (0.0, 0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 10.0)
 BASELINES = ("ig", "sensitivity", "squared", "random")
 NAMES = {"neon": "NEON + LRP-γ", "ig": "IG", "sensitivity": "gradient²", "squared": "x²", "random": "random"}
 # Points of each half, rows of the background, draws.
 SIZES = {"digits": (20, 100, 1), "pendigits": (500, 2000, 5), "usps": (150, 1000, 1)}
-PRETRAINING, EPOCHS = 100, 30
-
-
-def fitted(data: str, model: str, seed: int) -> Any:
-    """The model of a cell; joint training goes on from the autoencoder that AE+KM has."""
-    pretraining, epochs = (2, 2) if data == "digits" else (PRETRAINING, EPOCHS)
-    first = autoencoder(data, seed, pretraining)
-    if model == "AE+KM":
-        return first
-    chosen = {"init": "pretrained", "pretrain_epochs": pretraining, "epochs": epochs, "random_state": seed}
-    joint = settings(CNet, data, **chosen)
-    path = cache() / f"cnet-{data}-{kept_as(joint)}.npz"
-    if path.exists():
-        return wc.load(path)
-    wc.save(joint.set_params(autoencoder=first).fit(prepared(data)[0]), path)
-    return joint
 
 
 def one_run(data: str, model: str, seed: int) -> dict[str, Any]:
     X = prepared(data)[0].astype(np.float64)
-    one = fitted(data, model, seed)
+    _, pretraining, epochs = BUDGET.get(data, (1, 2, 2))
+    one = kept(data, model, seed, pretraining, 0 if model == "AE+KM" else epochs)
     n_points, n_known, repeats = SIZES[data]
     order = np.random.default_rng(seed).permutation(len(X))
     chosen, reported, known = X[order[:n_points]], X[order[n_points : 2 * n_points]], X[order[-n_known:]]
