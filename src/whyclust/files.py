@@ -71,6 +71,8 @@ _CLASSES: dict[str, type] = {
     )
 }
 _ESTIMATORS: dict[str, type] = {name: getattr(cluster, name) for name in cluster.__all__}
+# Of whyclust.deep, but without a network; it is imported when a file holds one.
+_MIXTURE = "ClusteringModuleEM"
 # scikit-learn's steps that stay in a network because they bend columns; their state is plain.
 _ENCODERS: dict[str, type] = {
     kind.__name__: kind
@@ -115,7 +117,7 @@ def save(thing: Any, path: str | Path) -> Path:
     if suffix != ".npz":
         expected = ".parquet or .npz" if isinstance(thing, Explanation) else ".npz"
         raise ValueError(f"{path.name} ends in {suffix!r}, expected {expected}: rename the file.")
-    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS} and not _is_deep(thing):
+    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS, _MIXTURE} and not _is_deep(thing):
         raise TypeError(
             f"{type(thing).__name__} is not one of whyclust's own models, networks or explanations: "
             "save wc.neuralize(model), which predicts and explains."
@@ -168,7 +170,7 @@ def load(path: str | Path) -> Any:
         thing = _unpack(header["content"], arrays)
     except Exception:
         raise refused from None
-    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS} and not _is_deep(thing):
+    if type(thing).__name__ not in {*_CLASSES, *_ESTIMATORS, _MIXTURE} and not _is_deep(thing):
         raise refused
     return thing
 
@@ -217,7 +219,8 @@ def _pack(thing: Any, arrays: dict[str, NDArray]) -> Any:
     if is_dataclass(thing) and name in _CLASSES:
         state = {part.name: _pack(getattr(thing, part.name), arrays) for part in fields(thing)}
         return {"class": name, "state": state}
-    if _ESTIMATORS.get(name, _ENCODERS.get(name)) is type(thing):
+    mixture = name == _MIXTURE and type(thing).__module__ == "whyclust.deep.mixture_em"
+    if mixture or _ESTIMATORS.get(name, _ENCODERS.get(name)) is type(thing):
         return {"estimator": name, "state": {k: _pack(v, arrays) for k, v in vars(thing).items()}}
     if _is_deep(thing):
         from whyclust.deep.stored import to_arrays
@@ -281,7 +284,12 @@ def _unpack(packed: Any, arrays: dict[str, NDArray]) -> Any:
         if not isinstance(function, np.ufunc):
             raise TypeError("Only element-wise functions of numpy are loaded.")
         return function
-    made = {**_ESTIMATORS, **_ENCODERS}[packed["estimator"]]
+    if packed["estimator"] == _MIXTURE:
+        from whyclust.deep import ClusteringModuleEM
+
+        made: type = ClusteringModuleEM
+    else:
+        made = {**_ESTIMATORS, **_ENCODERS}[packed["estimator"]]
     estimator: Any = object.__new__(made)
     for key, value in packed["state"].items():
         setattr(estimator, key, _unpack(value, arrays))

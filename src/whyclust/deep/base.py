@@ -30,7 +30,7 @@ from whyclust.deep.networks import (
     given_autoencoder,
     initialise,
 )
-from whyclust.deep.phases import DeepModel
+from whyclust.deep.phases import DeepModel, refuse_infinite
 from whyclust.deep.settings import check_image_shape, check_settings
 from whyclust.deep.training import Progress, evaluating, train
 
@@ -115,6 +115,7 @@ class DeepClusterer(
                 "clusters or more rows."
             )
         device = choose_device(self.device)
+        self._refuse_single_rows(table)
         data = torch.from_numpy(table).to(device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         keeper = self._keeper(data)
@@ -155,6 +156,10 @@ class DeepClusterer(
 
     def _take(self, model: DeepModel, device: torch.device, table: NDArray, runs: Runs) -> None:
         """Keep what was learned."""
+        with evaluating(model):
+            for start in range(0, len(table), _BLOCK):
+                z = model.embed(torch.from_numpy(table[start : start + _BLOCK]).to(device))
+                refuse_infinite(model.logits(z))
         self.model_ = model
         self.device_ = str(device)
         self.history_ = runs.history
@@ -195,6 +200,24 @@ class DeepClusterer(
             )
         table = np.ascontiguousarray(table, dtype=np.float32)
         return table if table.flags.writeable else table.copy()  # torch takes no read-only memory
+
+    def _refuse_single_rows(self, table: NDArray) -> None:
+        """Batch normalisation needs two rows in each step."""
+        settings = self.get_params(deep=False)
+        given = settings.get("autoencoder")
+        if given is None:
+            return
+        n_steps = -(-len(table) // settings["batch_size"])
+        normalised = any(
+            isinstance(layer, nn.modules.batchnorm._BatchNorm)
+            for module in _modules(given)
+            for layer in module.modules()
+        )
+        if normalised and len(table) // n_steps < 2:
+            raise ValueError(
+                f"batch_size={settings['batch_size']} leaves steps of a single one of {len(table)} rows, "
+                "which the autoencoder's batch normalisation cannot take: use larger batches."
+            )
 
     def _pretrained(self) -> bool:
         """Whether the autoencoder is another fitted model's."""
@@ -293,11 +316,15 @@ class DeepClusterer(
         ndarray of shape (n, n_features)
         """
         check_is_fitted(self)
-        points = np.array(Z, dtype=np.float32, ndmin=2)
-        if points.ndim != 2 or points.shape[1] != self._n_features_out or not np.isfinite(points).all():
+        try:
+            points = np.array(Z, dtype=np.float32, ndmin=2)
+        except (TypeError, ValueError):
+            points = np.zeros((0, 0), dtype=np.float32)
+        fits = points.ndim == 2 and len(points) and points.shape[1] == self._n_features_out
+        if not fits or not np.isfinite(points).all():
             raise ValueError(
-                f"Z has shape {np.shape(Z)}, expected finite numbers of shape (n, {self._n_features_out}): "
-                "points of the embedding, as transform returns them."
+                f"Z has shape {points.shape}, expected finite numbers of shape (n, {self._n_features_out}), at "
+                "least one row: points of the embedding, as transform returns them."
             )
         return self._over_rows(self.model_.decode, points)
 

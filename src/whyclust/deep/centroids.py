@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from whyclust.deep.networks import Autoencoder
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
+from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, refuse_infinite, rows_embedded
 
 # Starts of k-means on the embedding (section 5.2.1 of CM).
 _STARTS = 20
@@ -92,11 +92,7 @@ class CentroidModel(DeepModel):
     def cluster_embedding(self, data: Tensor, generator: torch.Generator) -> None:
         """Set the centroids by k-means on the embedding of all rows."""
         embedded = rows_embedded(self, data)
-        if not bool(torch.isfinite(embedded).all()):
-            raise FloatingPointError(
-                "The embedding is not finite: lower learning_rate, or rescale the columns (StandardScaler in "
-                "a Pipeline)."
-            )
+        refuse_infinite(embedded)
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
         model = KMeans(len(self.centers), n_init=_STARTS, random_state=seed)
         # One thread: sums in the order of several are not the same twice. Too few distinct rows are

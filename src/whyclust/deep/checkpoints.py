@@ -31,13 +31,20 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         meta = json.loads(arrays.pop(_META).tobytes().decode())
+        if not isinstance(meta, dict):
+            raise TypeError("not a description")
     except (ValueError, KeyError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
         # numpy says of some files that pickle would open them: that is no advice to pass on.
-        raise ValueError(
-            f"checkpoint {str(path)!r} is damaged or no checkpoint ({type(error).__name__}): name another "
-            "file, or delete it to start anew."
-        ) from None
+        raise damaged(path, type(error).__name__) from None
     return meta, {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+def damaged(path: Path, why: str) -> ValueError:
+    """The error of a file from which nothing can go on."""
+    return ValueError(
+        f"checkpoint {str(path)!r} is damaged or no checkpoint ({why}): name another file, or delete it to "
+        "start anew."
+    )
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

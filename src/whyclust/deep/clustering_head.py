@@ -56,12 +56,14 @@ class ClusteringHead(nn.Module):
     def ambiguity(self, z: Tensor, block: int = 4096) -> float:
         """L_sp of all rows."""
         centers = self.centers()
-        return float(sum(ambiguity(self.responsibilities(part), centers).double() for part in z.split(block)))
+        return sum(float(ambiguity(self.responsibilities(part), centers)) for part in z.split(block))
 
     def place(self, centers: Tensor) -> None:
         """Begin with these centroids (section 4.2): rows of the decoder, their pseudo-inverse the encoder."""
         self.decoder.weight.data.copy_(centers.T)
-        self.encoder.weight.data.copy_(torch.linalg.pinv(centers.double(), rtol=_ROUNDING).T)
+        # On the processor, in double precision, which not every device has.
+        inverse = torch.linalg.pinv(centers.cpu().double(), rtol=_ROUNDING)
+        self.encoder.weight.data.copy_(inverse.T)
         self.decoder.bias.data.zero_()
         self.encoder.bias.data.zero_()
 
@@ -128,7 +130,8 @@ def usual_alpha(total_variance: float, n_rows: int, batch_size: int, n_clusters:
 
 
 def total_variance(rows: Tensor) -> float:
-    """Variance summed over columns."""
+    """Variance summed over columns, in double precision where the device has it."""
+    rows = rows.cpu() if rows.device.type == "mps" else rows
     return float(rows.double().var(dim=0, unbiased=False).sum())
 
 

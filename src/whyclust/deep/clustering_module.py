@@ -82,7 +82,7 @@ class ClusteringModuleModel(DeepModel):
         if settings.init == "k-means++":
             seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
             centers = one_lloyd_step(data.cpu().numpy(), settings.n_clusters, seed)
-            self.head.place(torch.from_numpy(centers).to(data.device))
+            self.head.place(torch.from_numpy(centers))
 
     def embed(self, x: Tensor) -> Tensor:
         """Rows as they are: this model compares clusters in the space of the table."""
@@ -320,6 +320,6 @@ class ClusteringModule(WithPresets, DeepClusterer):
         check_is_fitted(self)
         whole_number("n_samples", n_samples, 1)
         positive("scale", scale, zero=True)
-        center, spread = self.cluster_centers_[self._known(cluster)], self.cluster_spreads_[cluster]
+        center, spread = self._center_and_spread(cluster)
         noise = check_random_state(random_state).standard_normal((n_samples, len(center)))
         return (center + scale * noise * spread).astype(np.float32)

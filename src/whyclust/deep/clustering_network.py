@@ -74,6 +74,7 @@ class ClusteringNetworkModel(DeepModel):
             settings.batch_size,
             begin=self.begin_head,
             end=self.end_head,
+            patience=settings.patience,
         )
         return [self._with_centroids().pretraining(settings.pretrain_epochs, adam), head_alone, joint]
 
@@ -149,7 +150,9 @@ def to_unit_scale(autoencoder: Autoencoder, centers: Tensor) -> float:
     """
     last, first = _layer(autoencoder.encoder, -1), _layer(autoencoder.decoder, 0)
     spread = float((centers - centers.mean(dim=0)).square().sum(dim=1).mean())
-    if not (isinstance(last, nn.Linear) and isinstance(first, nn.Linear)) or spread == 0:
+    # Weights that are computed from others (a parametrisation, a hook) cannot be set.
+    plain = type(last) is nn.Linear and type(first) is nn.Linear
+    if not plain or last._forward_pre_hooks or first._forward_pre_hooks or spread == 0:
         return 1.0
     # K orthonormal vectors have a mean squared distance of 1 − 1/K to their mean.
     factor = ((1.0 - 1.0 / len(centers)) / spread) ** 0.5

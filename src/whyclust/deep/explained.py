@@ -20,9 +20,11 @@ from whyclust.deep.clustering_module import ClusteringModuleModel
 from whyclust.deep.clustering_network import ClusteringNetworkModel
 from whyclust.deep.mixture_em import ClusteringModuleEM
 from whyclust.deep.phases import DeepModel
-from whyclust.deep.trunk import Trunk
+from whyclust.deep.trunk import Trunk, has_hooks
 from whyclust.network import Features, LinearHead, MinPool, Neuralized, PrototypeHead, neuralizer
 from whyclust.network.models import Parts
+from whyclust.propagate.torch_affine import is_builtin
+from whyclust.propagate.torch_walk import UNCHANGED
 
 
 @neuralizer(DeepClusterer)
@@ -70,12 +72,19 @@ def _mixture(estimator: ClusteringModuleEM) -> Parts:
 
 def _without_last(encoder: nn.Module) -> tuple[nn.Sequential, nn.Linear | None]:
     """The layers before the last linear one, and that one; none where the encoder ends otherwise."""
-    layers = list(encoder) if isinstance(encoder, nn.Sequential) else [encoder]
-    while len(layers) == 1 and isinstance(layers[0], nn.Sequential):
-        layers = list(layers[0])
-    if layers and type(layers[-1]) is nn.Linear:
+    layers = _flat(encoder)
+    while layers and is_builtin(layers[-1], UNCHANGED) and not has_hooks(layers[-1]):
+        layers = layers[:-1]
+    if layers and type(layers[-1]) is nn.Linear and not has_hooks(layers[-1]):
         return nn.Sequential(*layers[:-1]), layers[-1]
     return nn.Sequential(*layers), None
+
+
+def _flat(module: nn.Module) -> list[nn.Module]:
+    """Layers of nested Sequentials in one row; whatever has a forward or a hook of its own is one layer."""
+    if is_builtin(module, (nn.Sequential,)) and not has_hooks(module):
+        return [layer for child in module for layer in _flat(child)]
+    return [module]
 
 
 def _numbers(layer: nn.Linear) -> tuple[NDArray, NDArray]:

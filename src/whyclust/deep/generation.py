@@ -76,14 +76,17 @@ class Generative:
         check_is_fitted(self)
         whole_number("n_samples", n_samples, 1)
         positive("scale", scale, zero=True)
+        center, spread = self._center_and_spread(cluster)
+        noise = check_random_state(random_state).standard_normal((n_samples, len(center)))
+        return self.decode(center + scale * noise * spread)
+
+    def _center_and_spread(self, cluster: Any) -> tuple[NDArray, NDArray]:
         cluster = self._known(cluster)
         if cluster in self.empty_clusters_:
             raise ValueError(
                 f"cluster {cluster} has no members whose spread could be followed: choose another."
             )
-        center, spread = self.cluster_centers_[cluster], self.cluster_spreads_[cluster]
-        noise = check_random_state(random_state).standard_normal((n_samples, len(center)))
-        return self.decode(center + scale * noise * spread)
+        return self.cluster_centers_[cluster], self.cluster_spreads_[cluster]
 
     def _known(self, cluster: Any) -> int:
         number = isinstance(cluster, (int, np.integer)) and not isinstance(cluster, bool)

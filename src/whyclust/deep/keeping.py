@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from whyclust.deep.checkpoints import optimizer_tensors, read_checkpoint, write_checkpoint
+from whyclust.deep.checkpoints import damaged, optimizer_tensors, read_checkpoint, write_checkpoint
 from whyclust.deep.phases import DeepModel, Phase, snapshot
 from whyclust.deep.training import Progress
 
@@ -88,9 +88,12 @@ class Keeper:
         if found is None or found[0]["progress"] is None:
             return None
         meta, tensors = found
-        model.restore(_part(tensors, "model."))
-        generator.set_state(tensors["generator"])
-        torch.set_rng_state(tensors["global_generator"])
+        try:
+            model.restore(_part(tensors, "model."))
+            generator.set_state(tensors["generator"])
+            torch.set_rng_state(tensors["global_generator"])
+        except (KeyError, RuntimeError):
+            raise damaged(self.path, "a part is missing") from None
         # Of this run only: the next ones begin anew.
         return Progress(**meta["progress"], optimizer=_part(tensors, "optimizer.", keep=True))
 

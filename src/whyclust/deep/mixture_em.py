@@ -42,6 +42,19 @@ _SEEDS = np.iinfo(np.int32).max
 _NOTHING = 1e-12
 
 
+# Squares of larger numbers, summed over columns, leave double precision.
+_LARGEST = 1e150
+
+
+def _refuse_huge(table: NDArray) -> None:
+    largest = float(np.abs(table).max())
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X holds values as large as {largest:.3g}, whose squares are no numbers any more: rescale the "
+            "columns (StandardScaler in a Pipeline)."
+        )
+
+
 def expectation(X: NDArray, centers: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
     """Responsibilities, and the log-likelihood of each row up to a constant.
 
@@ -199,6 +212,7 @@ class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
             The fitted estimator.
         """
         table = validate_data(self, X, dtype=np.float64, reset=True)
+        _refuse_huge(table)
         if len(table) < self.n_clusters:
             raise ValueError(
                 f"Found n_samples={len(table)}, fewer rows than n_clusters={self.n_clusters}: use fewer "
@@ -269,7 +283,9 @@ class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         ndarray of shape (n_samples, n_clusters)
         """
         check_is_fitted(self)
-        return self._responsibilities(validate_data(self, X, dtype=np.float64, reset=False))
+        table = validate_data(self, X, dtype=np.float64, reset=False)
+        _refuse_huge(table)
+        return self._responsibilities(table)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Return the most probable cluster of each row.

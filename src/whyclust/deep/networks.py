@@ -95,9 +95,13 @@ def given_autoencoder(
     encoder: nn.Module, decoder: nn.Module, n_inputs: int, embedding_dim: int | None
 ) -> Autoencoder:
     """Somebody's modules, copied, and tried with two rows."""
-    copied = copy.deepcopy(encoder).float().cpu(), copy.deepcopy(decoder).float().cpu()
+    copied = copy.deepcopy((encoder, decoder))  # together, so that weights they share stay shared
+    if not any(True for module in copied for _ in module.parameters()):
+        raise ValueError(
+            "autoencoder has no weights to be trained: give modules with layers such as torch.nn.Linear."
+        )
     for module in copied:
-        module.eval()
+        module.float().cpu().eval()
         for layer in module.modules():
             if getattr(layer, "inplace", False):
                 layer.inplace = False  # a first layer would overwrite the data
@@ -105,7 +109,7 @@ def given_autoencoder(
         with torch.no_grad():
             z = copied[0](torch.zeros(2, n_inputs))
             x = copied[1](z)
-    except (RuntimeError, ValueError, IndexError) as error:
+    except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
         raise ValueError(
             f"The encoder or the decoder does not fit a table of {n_inputs} columns ({told}): the encoder "

@@ -147,3 +147,12 @@ def snapshot(module: nn.Module) -> dict[str, Tensor]:
 def rows_embedded(model: DeepModel, data: Tensor, block: int = 4096) -> Tensor:
     """The embedding of all rows, block by block; in evaluation mode and without gradients, as hooks are."""
     return torch.cat([model.embed(part) for part in data.split(block)])
+
+
+def refuse_infinite(embedded: Tensor) -> None:
+    """Stop where training has run away, although no loss has told yet."""
+    if not bool(torch.isfinite(embedded).all()):
+        raise FloatingPointError(
+            "The embedding is not finite: lower learning_rate, or rescale the columns (StandardScaler in a "
+            "Pipeline)."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,12 @@ def check_settings(settings: dict[str, Any]) -> None:
             whole_number(name, value, least)
     if "learning_rate" in settings:
         positive("learning_rate", settings["learning_rate"])
-    if "activation" in settings and settings["activation"] not in ACTIVATIONS:
+    if "activation" in settings and settings["activation"] not in list(ACTIVATIONS):
         raise ValueError(
             f"activation={settings['activation']!r} is unknown, expected one of {', '.join(ACTIVATIONS)}."
         )
+    if not isinstance(settings.get("checkpoint"), (str, os.PathLike, type(None))):
+        raise TypeError(f"checkpoint={settings['checkpoint']!r}, expected the path of a file, or None.")
     if "hidden" in settings:
         _check_hidden(settings["hidden"])
 

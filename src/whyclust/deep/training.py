@@ -88,8 +88,7 @@ def _run(
     watchers: list[Any],
 ) -> None:
     if progress.epoch == 0 and not progress.over:
-        with evaluating(model):
-            phase.begin(data, generator)
+        _begin(model, phase, data, generator, progress)
     history = progress.history.setdefault(phase.name, {})
     # After Ctrl-C later phases are set up, so that the model is whole, but not trained.
     if phase.epochs and not progress.interrupted:
@@ -110,8 +109,21 @@ def _run(
             epoch = f"epoch {progress.epoch + 1} of {phase.epochs} of {phase.name}"
             progress.interrupted = f"Interrupted in {epoch}: {best.told} is kept"
         model.zero_grad(set_to_none=True)
+        _refuse_lost_weights(optimizer, phase)
     with evaluating(model):
         phase.end(data)
+
+
+def _begin(
+    model: DeepModel, phase: Phase, data: Tensor, generator: torch.Generator, progress: Progress
+) -> None:
+    """Set a phase up; if Ctrl-C comes meanwhile, do it again, without going on to train."""
+    with evaluating(model):
+        try:
+            phase.begin(data, generator)
+        except KeyboardInterrupt:
+            progress.interrupted = f"Interrupted before {phase.name}: what was trained so far is kept"
+            phase.begin(data, generator)
 
 
 def _epoch(
@@ -188,6 +200,16 @@ def _refuse_not_finite(means: dict[str, float], phase: Phase, epoch: int) -> Non
                 f"(now {phase.optimizer.learning_rate:g}), or rescale the columns (StandardScaler in a "
                 "Pipeline)."
             )
+
+
+def _refuse_lost_weights(optimizer: torch.optim.Optimizer, phase: Phase) -> None:
+    """Losses are taken before a step, so they do not tell of the last one."""
+    moved = (tensor for group in optimizer.param_groups for tensor in group["params"])
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in moved):
+        raise FloatingPointError(
+            f"Weights are no longer finite after the last step of {phase.name}: lower learning_rate (now "
+            f"{phase.optimizer.learning_rate:g}), or rescale the columns (StandardScaler in a Pipeline)."
+        )
 
 
 def _totals(history: dict[str, list[float]]) -> list[float]:

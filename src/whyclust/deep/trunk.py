@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from whyclust.propagate import Centered, Rule, propagate
+from whyclust.propagate import Centered, Flat, Rule, WSquare, ZBox, propagate
+from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
 from whyclust.propagate.torch_assignment import Assignment, named_layers
 
 _BLOCK = 1024
@@ -47,6 +48,12 @@ class Trunk:
     @classmethod
     def of(cls, module: nn.Module, reference: NDArray) -> Trunk:
         """A copy on the CPU, measured with the reference."""
+        hooked = [name for name, part in module.named_modules() if has_hooks(part)]
+        if hooked:
+            raise TypeError(
+                f"Layer {hooked[0]!r} of the encoder has a hook, which relevance cannot be led through: "
+                "remove it, or make it a layer."
+            )
         module = copy.deepcopy(module).cpu().float().eval().requires_grad_(False)
         reference = np.asarray(reference, dtype=np.float32)
         return cls(module, len(reference), int(module(torch.from_numpy(reference[None])).shape[1]), reference)
@@ -77,23 +84,7 @@ class Trunk:
     @cached_property
     def _rules(self) -> Any:
         """The rules, with the first layer that has weights seen from the reference."""
-        rules = Assignment(self.rules, self.module)
-        weighted = [(name, layer) for name, layer in named_layers(self.module) if hasattr(layer, "weight")]
-        if not weighted:
-            return self.rules
-        first, layer = weighted[0]
-        seen: list[torch.Tensor] = []
-        hook = layer.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-        try:
-            self.module(torch.from_numpy(self.reference[None]))
-        finally:
-            hook.remove()
-
-        def rule(name: str, layer: nn.Module) -> Rule:
-            found = rules.rule(name, layer)
-            return Centered(seen[0], found) if name == first and not isinstance(found, Centered) else found
-
-        return rule
+        return _FromReference(self.rules, self.module, torch.from_numpy(self.reference[None]))
 
     def activations(self, rows: NDArray) -> NDArray:
         """Outputs of the module, in the type of the rows."""
@@ -122,3 +113,56 @@ class Trunk:
     @staticmethod
     def _parts(rows: NDArray) -> list[torch.Tensor]:
         return list(torch.from_numpy(np.array(rows, dtype=np.float32)).split(_BLOCK))
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether something is called before or after the module's own forward."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+class _FromReference(Assignment):
+    """Rules of which that of the first layer with weights sees its inputs from those of a reference."""
+
+    def __init__(self, rules: Any, module: nn.Module, reference: torch.Tensor) -> None:
+        super().__init__(rules, module)
+        self.first, self.seen = "", torch.zeros(0)
+        found = _Inputs(rules, module)
+        # What a layer sees is what the walk gives it: a normalisation before it may be merged into it.
+        propagate(module, reference, torch.zeros_like(module(reference)), rules=found)
+        for name, layer in named_layers(module):
+            if name in found.seen and is_builtin(layer, WEIGHTED):
+                self.first, self.seen = name, found.seen[name]
+                return
+
+    def rule(self, name: str, layer: nn.Module) -> Rule:
+        """The rule of a layer."""
+        found = super().rule(name, layer)
+        # These do not ask where inputs are zero.
+        if name != self.first or not len(self.seen) or isinstance(found, (Centered, ZBox, WSquare, Flat)):
+            return found
+        return Centered(self.seen, found)
+
+
+class _Inputs(Assignment):
+    """Takes note of what layers are given, and hands nothing down."""
+
+    def __init__(self, rules: Any, module: nn.Module) -> None:
+        super().__init__(rules, module)
+        self.seen: dict[str, torch.Tensor] = {}
+
+    def rule(self, name: str, layer: nn.Module) -> Rule:
+        """A rule that takes note."""
+        return _Note(self.seen, name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Note(Rule):
+    seen: dict[str, torch.Tensor]
+    name: str
+
+    def hand_down(
+        self, layer: Affine, inputs: torch.Tensor, relevance: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Nothing, but a note."""
+        self.seen[self.name] = inputs
+        return torch.zeros_like(inputs), relevance

@@ -266,7 +266,7 @@ def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
     if head.probability_stiffness != 1.0:
         raise TypeError(
             f"threshold={threshold!r} was given, but {model} decides by distances, not by probabilities: "
-            "use SoftKMeans or a Gaussian mixture, or leave threshold=None."
+            "use SoftKMeans, a Gaussian mixture, ClusteringModule or CNet, or leave threshold=None."
         )
     return SoftMinPool(float(threshold))
 

@@ -158,8 +158,8 @@ class Neuralized:
         return match_columns(table, names, self.features.n_columns, name)
 
     def _dtype(self, table: Table) -> np.dtype:
-        """float32 and float64 are kept; everything else is computed in float64."""
-        if self.features.encoder:
+        """float32 and float64 are kept; everything else, and large activations, take float64."""
+        if self.features.encoder or self.features.trunk is not None:
             return np.dtype(np.float64)
         return working_type(table.data, self.features.columns)
 

@@ -6,6 +6,7 @@ support vectors (Prop. 5): equal to the closed forms, and as large as they are n
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,9 @@ MOST_WEIGHTS = 1 << 28
 def build_module(net: Neuralized) -> nn.Module:
     """Return a module from encoded rows to f_c of every cluster."""
     folded = net.folded(np.dtype(np.float64))
-    scale = RowScale(net) if net.features.norm is not None else None
+    scale: nn.Module | None = RowScale(net) if net.features.norm is not None else None
+    if net.features.trunk is not None:
+        scale = Encoder(net)
     pool: nn.Module = (
         SoftMinPooling(net.pool.threshold) if isinstance(net.pool, SoftMinPool) else MinPooling()
     )
@@ -57,7 +60,7 @@ def build_module(net: Neuralized) -> nn.Module:
 
 
 class ClusterNetwork(nn.Module):
-    """Move to the centre, detect, pool."""
+    """Scale or encode, move to the centre, detect, pool."""
 
     def __init__(
         self, center: np.ndarray, scale: nn.Module | None, layers: list[nn.Module], pool: nn.Module
@@ -74,17 +77,33 @@ class ClusterNetwork(nn.Module):
         return self.pool(self.layers(moved - self.center))
 
 
+class Encoder(nn.Module):
+    """The layers of a deep clustering's encoder, behind the scalers of its pipeline."""
+
+    def __init__(self, net: Neuralized) -> None:
+        super().__init__()
+        inner, trunk = net.features.inner, net.features.trunk
+        self.register_buffer("origin", torch.tensor(inner.origin))
+        self.register_buffer("offset", torch.tensor(inner.offset))
+        self.register_buffer("matrix", torch.tensor(_dense(inner.matrix)))
+        self.module = copy.deepcopy(trunk.module) if trunk is not None else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Activations, computed in single precision, as the deep clustering does."""
+        scaled = (x - self.origin) @ self.matrix.T + self.offset
+        return self.module(scaled.float()).to(x.dtype)
+
+
 class RowScale(nn.Module):
     """Divide each row, seen from a fixed point, by its norm after the first steps."""
 
     def __init__(self, net: Neuralized) -> None:
         super().__init__()
         inner = net.features.inner
-        matrix: Any = inner.matrix
         self.register_buffer("shift", torch.tensor(net.features.shift))
         self.register_buffer("origin", torch.tensor(inner.origin))
         self.register_buffer("offset", torch.tensor(inner.offset))
-        self.register_buffer("matrix", torch.tensor(matrix.toarray() if is_sparse(matrix) else matrix))
+        self.register_buffer("matrix", torch.tensor(_dense(inner.matrix)))
         self.tiny = 10 * float(np.finfo(np.float64).eps)  # as scikit-learn has it
         self.order = {"l1": 1.0, "l2": 2.0, "max": math.inf}[str(net.features.norm)]
 
@@ -93,6 +112,10 @@ class RowScale(nn.Module):
         image = (x - self.origin) @ self.matrix.T + self.offset
         norm = torch.linalg.vector_norm(image, ord=self.order, dim=1, keepdim=True)
         return (x - self.shift) / torch.where(norm < self.tiny, torch.ones_like(norm), norm)
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if is_sparse(matrix) else matrix
 
 
 def _linear(weights: np.ndarray, biases: np.ndarray) -> nn.Linear:

@@ -134,7 +134,7 @@ def _parts(model: Any) -> tuple[Any, Any]:
 
     def back(rows: NDArray) -> NDArray:
         for step in reversed(before):
-            rows = step.inverse_transform(rows)
+            rows = rows if _only_fills(step) else step.inverse_transform(rows)
         return np.asarray(rows, dtype=float)
 
     return deep, back
@@ -150,7 +150,13 @@ def _steps(model: Any) -> list[Any]:
 def _can_be_undone(step: Any) -> bool:
     # A function without an inverse, or a selection of columns, has a method that undoes nothing.
     one_way = getattr(step, "func", None) is not None and getattr(step, "inverse_func", None) is None
-    return hasattr(step, "inverse_transform") and not one_way and not hasattr(step, "get_support")
+    lossy = one_way or hasattr(step, "get_support") or hasattr(step, "add_indicator")
+    return _only_fills(step) or (hasattr(step, "inverse_transform") and not lossy)
+
+
+def _only_fills(step: Any) -> bool:
+    """Whether a step leaves all columns as they are, but for what was missing."""
+    return getattr(step, "add_indicator", None) is False
 
 
 def _drawn(

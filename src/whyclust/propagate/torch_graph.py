@@ -12,7 +12,7 @@ from torch import Tensor, fx, nn
 
 from whyclust.propagate.torch_affine import unweighted
 from whyclust.propagate.torch_modules import Sum
-from whyclust.propagate.torch_walk import Down, Walk, by_rule, evaluating, leaves_of, moved, run
+from whyclust.propagate.torch_walk import Down, Walk, by_rule, evaluating, leaves_of, moved, padded, run
 
 # What a forward may call besides its layers; strings are methods of tensors.
 ADDING = {operator.add, operator.iadd, torch.add, "add", "add_"}
@@ -25,12 +25,14 @@ DROPPING = {F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout}
 MOVING = {
     *(torch.flatten, torch.reshape, torch.squeeze, torch.unsqueeze, torch.permute, torch.transpose),
     *("flatten", "reshape", "view", "squeeze", "unsqueeze", "permute", "transpose"),
-    *(F.max_pool1d, F.max_pool2d, F.max_pool3d, F.pad),
+    *(F.max_pool1d, F.max_pool2d, F.max_pool3d),
 }
 AVERAGING = {
     *(F.avg_pool1d, F.avg_pool2d, F.avg_pool3d, torch.mean, "mean"),
     *(F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d),
 }
+# Attributes of tensors that are the same numbers in another order.
+TURNED = {"T", "mT", "H", "mH"}
 # Questions about shapes, whose answers are numbers.
 ASKING = {"size", "dim", getattr, operator.getitem}
 
@@ -148,23 +150,30 @@ def _called(
             return getattr(first, target)(*args[1:], **kwargs)
         return target(first, *args[1:], **kwargs)
 
-    if target in ASKING and not (target is operator.getitem and sources):
-        return call(args[0]), [], lambda relevance: ()
     one = len(sources) == 1 and args and args[0] is values[sources[0]]
+    turned = one and target is getattr and args[1] in TURNED
+    if target in ASKING and not (target is operator.getitem and sources) and not turned:
+        answer = call(args[0])
+        if not isinstance(answer, Tensor):
+            return answer, [], lambda relevance: ()
     if target in ADDING and len(sources) == 2 and not kwargs and args[0].shape == args[1].shape:
         total = unweighted(lambda x: x.sum(dim=1), args[0])
         rule = walk.rules.rule(own_name, Sum())
         outputs, down = by_rule(total, rule, own_name, torch.stack(args, dim=1), walk)
         return outputs, list(node.args), lambda relevance: down(relevance).unbind(dim=1)
     if target in JOINING:
-        parts, dim = args[0], kwargs.get("dim", args[1] if len(args) > 1 else 0)
+        joined: Any = node.kwargs.get("tensors", node.args[0] if node.args else ())
+        parts, dim = [values[part] for part in joined], kwargs.get("dim", args[1] if len(args) > 1 else 0)
         sizes = [part.shape[dim] for part in parts]
-        return torch.cat(parts, dim), list(node.args[0]), lambda relevance: relevance.split(sizes, dim)
+        return torch.cat(parts, dim), list(joined), lambda relevance: relevance.split(sizes, dim)
     if one and target in ELEMENTWISE:
         return call(args[0].clone()), sources, lambda relevance: (relevance,)
     if one and target in DROPPING:
         return args[0], sources, lambda relevance: (relevance,)
-    if one and target in MOVING:
+    if one and target is F.pad:
+        outputs, down = padded(call, args[0], own_name, walk)
+        return outputs, sources, _single(down)
+    if one and (target in MOVING or turned):
         outputs, down = moved(call, args[0])
         return outputs, sources, _single(down)
     if one and target in AVERAGING:

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from whyclust.propagate.torch_affine import plain
 from whyclust.propagate.torch_assignment import Assignment, named_layers
 from whyclust.propagate.torch_rules import Rule
-from whyclust.propagate.torch_walk import Walk, chain
+from whyclust.propagate.torch_walk import Down, Walk, chain, evaluating
 
-Rules = str | Rule | Mapping[str | type, Rule] | Callable[[str, nn.Module], Rule | None]
+Rules = str | Rule | Mapping[str | type, Rule] | Callable[[str, nn.Module], Rule | None] | Assignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +127,10 @@ def _walk(
     _check_module(module, stop)
     _check_tensor(inputs, "inputs")
     _check_tensor(relevance, "relevance")
-    walk = Walk(Assignment(rules, module), stop)
+    walk = Walk(rules if isinstance(rules, Assignment) else Assignment(rules, module), stop)
     # Products with the transposed layers are autograd's, which inference mode would switch off.
     with torch.inference_mode(False), torch.no_grad():
-        outputs, way_down = chain(module, "", plain(inputs), walk)
+        outputs, way_down = _up(module, plain(inputs), walk)
         if outputs.shape != relevance.shape:
             raise ValueError(
                 f"relevance has shape {tuple(relevance.shape)}, expected that of the module's outputs, "
@@ -152,6 +152,33 @@ def _walk(
         )
     walk.layers.pop("", None)  # the module itself: the relevance given
     return Propagation(found, walk.layers, walk.absorbed)
+
+
+def _up(module: nn.Module, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
+    """Walk up, and make sure that the walk computes what the module does."""
+    try:
+        outputs, way_down = chain(module, "", inputs, walk)
+    except RuntimeError as error:
+        told = " ".join(str(error).split())
+        raise ValueError(
+            f"inputs of shape {tuple(inputs.shape)} and type {inputs.dtype} cannot be led through the "
+            f"module ({told}): give it a batch as it takes them."
+        ) from error
+    if any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
+        return outputs, way_down  # they would be run
+    # Functions that overwrite what others read are not seen by the walk. Two rows will tell.
+    with evaluating(module):
+        expected = plain(module(inputs[:2].clone()))
+    if not expected.isfinite().all():
+        return outputs, way_down
+    slack = 1e-3 * float(expected.abs().max())
+    if expected.shape != outputs[:2].shape or not torch.allclose(expected, outputs[:2], rtol=0, atol=slack):
+        raise TypeError(
+            f"The module ({type(module).__name__}) does not compute what its layers do one after the other, "
+            "so relevance would be that of another network: look for functions that overwrite their "
+            "inputs (inplace=True, relu_, +=)."
+        )
+    return outputs, way_down
 
 
 def _check_module(module: nn.Module, stop: str | None) -> None:

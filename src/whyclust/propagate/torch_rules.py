@@ -10,6 +10,7 @@ Montavon et al., "Layer-wise relevance propagation: an overview" (2019).
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,8 +38,8 @@ def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
     return torch.where(nothing, 0, numerator / torch.where(nothing, 1, denominator))
 
 
-def _check_number(value: float, name: str) -> None:
-    if not (math.isfinite(value) and value >= 0):
+def _check_number(value: Any, name: str) -> None:
+    if not (isinstance(value, numbers.Real) and math.isfinite(value) and float(value) >= 0):
         raise ValueError(f"{name}={value!r} was given, expected a number of at least 0.")
 
 
@@ -255,7 +256,16 @@ class Centered(Rule):
 
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Share what differs from the reference; the reference's own outputs are absorbed with the bias."""
-        reference = torch.as_tensor(self.reference).to(inputs).expand_as(inputs[:1])
+        given = torch.as_tensor(self.reference).to(inputs)
+        try:
+            reference = given.expand_as(inputs[:1])
+        except RuntimeError:
+            reference = given.new_full((), torch.nan)
+        if not torch.isfinite(reference).all():
+            raise ValueError(
+                f"The reference of Centered has shape {tuple(given.shape)}, expected finite numbers of the "
+                f"shape of one row of the layer's inputs, {tuple(inputs.shape[1:])}."
+            )
         return self.rule.hand_down(replace(layer, bias=layer(reference)), inputs - reference, relevance)
 
 

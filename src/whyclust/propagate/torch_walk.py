@@ -61,11 +61,9 @@ MOVING = (
     nn.AdaptiveMaxPool3d,
     nn.Flatten,
     nn.Unflatten,
-    nn.ZeroPad1d,
-    nn.ZeroPad2d,
-    nn.ZeroPad3d,
     nn.PixelShuffle,
 )
+PADDING = (nn.ZeroPad1d, nn.ZeroPad2d, nn.ZeroPad3d)
 
 _REGISTERED: dict[type, Registered] = {}
 
@@ -199,6 +197,8 @@ def _layer(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
         return layer.forward(inputs), by_rule(_window(layer, name, inputs), rule, name, inputs, walk)[1]
     if is_builtin(layer, MOVING):
         return moved(layer.forward, inputs)
+    if is_builtin(layer, PADDING):
+        return padded(layer.forward, inputs, name, walk)
     if is_builtin(layer, ELEMENTWISE):
         # Some work in place: the inputs may be the user's, or another branch's.
         return layer.forward(inputs.clone()), lambda relevance: relevance
@@ -248,6 +248,18 @@ def moved(function: Down, inputs: Tensor) -> tuple[Tensor, Down]:
         start = inputs.detach().requires_grad_()
         outputs = function(start)
     return outputs.detach(), lambda relevance: torch.autograd.grad(outputs, start, relevance)[0]
+
+
+def padded(function: Down, inputs: Tensor, name: str, walk: Walk) -> tuple[Tensor, Down]:
+    """Numbers and zeros around them, which absorb what they are given."""
+    outputs, back = moved(function, inputs)
+
+    def down(relevance: Tensor) -> Tensor:
+        handed = back(relevance)
+        walk.absorb(name, _row_sums(relevance) - _row_sums(handed))
+        return handed
+
+    return outputs, down
 
 
 def _sum(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:

@@ -1,0 +1,446 @@
+"""Deep clusterings with what users bring along: hooks, forwards of their own, offsets, Ctrl-C, odd files."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+import whyclust as wc  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, AutoencoderKMeans, ClusteringModule, ClusteringModuleEM, CNet  # noqa: E402
+from whyclust.deep.averaging import AveragedWeights  # noqa: E402
+from whyclust.deep.checkpoints import read_checkpoint, write_checkpoint  # noqa: E402
+from whyclust.deep.clustering_network import to_unit_scale  # noqa: E402
+from whyclust.deep.explained import with_rules  # noqa: E402
+from whyclust.deep.networks import given_autoencoder  # noqa: E402
+from whyclust.deep.phases import Adam, Phase  # noqa: E402
+from whyclust.deep.trunk import Trunk  # noqa: E402
+from whyclust.propagate import Flat, ZBox, ZPlus, propagate  # noqa: E402
+
+SMALL = {"hidden": (8,), "epochs": 3, "batch_size": 32, "random_state": 0}
+may_collapse = pytest.mark.filterwarnings("ignore:The clusters have collapsed")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.normal(size=(30, 4)) + 4 * np.eye(4)[place] for place in range(3)])
+
+
+def with_encoder(encoder, X, width, **options):
+    pair = (encoder, nn.Linear(width, X.shape[1]))
+    return AutoencoderKMeans(3, autoencoder=pair, epochs=3, random_state=0, **options).fit(X)
+
+
+# --- what is explained is what the model does --------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden", [(4,), (8,), (8, 6)])
+def test_torch_module_has_the_encoder(table, hidden):
+    model = make_pipeline(
+        StandardScaler(), CNet(3, hidden=hidden, epochs=3, pretrain_epochs=3, random_state=0)
+    ).fit(table)
+    net = wc.neuralize(model, table)
+    found = net.to_torch()(torch.from_numpy(table)).detach().numpy()
+    np.testing.assert_array_equal(found.argmax(axis=1), net.predict(table))
+    for cluster in range(3):
+        expected = net.evidence(table, cluster=cluster)
+        np.testing.assert_allclose(found[:, cluster], expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
+def test_rows_far_from_zero_in_single_precision(table, offset):
+    model = AutoencoderKMeans(3, hidden=(16,), epochs=30, random_state=0).fit(table + offset)
+    rows = (table + offset).astype(np.float32)
+    np.testing.assert_array_equal(wc.explain(model, rows).clusters, model.predict(rows))
+
+
+class Scaled(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+def test_sequentials_with_a_forward_of_their_own(table):
+    encoder = Scaled(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+    model = with_encoder(encoder, table, 4)
+    net = wc.neuralize(model, table)
+    np.testing.assert_array_equal(net.predict(table), model.predict(table))
+    assert np.isfinite(wc.explain(net, table).values).all()
+
+
+def test_hooks_in_an_encoder_are_refused(table):
+    encoder = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    model = with_encoder(encoder, table, 3)
+    model.model_.autoencoder.encoder[2].register_forward_hook(lambda module, inputs, output: output.flip(1))
+    with pytest.raises(TypeError, match="of the encoder has a hook"):
+        wc.neuralize(model, table)
+
+
+@pytest.mark.parametrize("end", ["nested", "identity", "dropout"])
+def test_the_last_linear_layer_is_found_wherever_it_stands(table, end):
+    first, last = nn.Linear(4, 8), nn.Linear(8, 3)
+    encoders = {
+        "nested": nn.Sequential(nn.Sequential(first, nn.ReLU()), nn.Sequential(last)),
+        "identity": nn.Sequential(first, nn.ReLU(), last, nn.Identity()),
+        "dropout": nn.Sequential(nn.Sequential(first, nn.ReLU(), last), nn.Dropout(0.0)),
+    }
+    net = wc.neuralize(with_encoder(encoders[end], table, 3), table)
+    assert [type(layer) for layer in net.features.trunk.module] == [nn.Linear, nn.ReLU]
+    assert net.head.n_inputs == 8
+
+
+# --- rules of an encoder's layers --------------------------------------------------------------------
+
+
+def test_rules_of_pooling_and_normalisation_are_taken(table):
+    rng = np.random.default_rng(1)
+    images = rng.uniform(size=(40, 16))
+    layers = [nn.Unflatten(1, (1, 4, 4)), nn.Conv2d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    encoder = nn.Sequential(*layers, nn.Flatten(), nn.Linear(12, 3))
+    net = wc.neuralize(with_encoder(encoder, images, 3), images)
+    plain = wc.explain(net, images).values
+    shared = wc.explain(with_rules(net, {nn.MaxPool2d: Flat()}), images).values
+    assert np.abs(shared - plain).max() > 1e-3 * np.abs(plain).max()
+    encoder = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    net = wc.neuralize(with_encoder(encoder, table, 3), table)
+    plain = wc.explain(net, table).values
+    apart = wc.explain(with_rules(net, {nn.BatchNorm1d: ZPlus()}), table).values
+    assert np.abs(apart - plain).max() > 1e-3 * np.abs(plain).max()
+
+
+def test_boxes_are_not_moved_to_the_reference():
+    images = np.random.default_rng(1).uniform(size=(40, 16)).astype(np.float32)
+    encoder = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 3))
+    net = wc.neuralize(with_encoder(encoder, images, 3), images)
+    trunk = with_rules(net, ZBox(0.0, 1.0)).features.trunk
+    at_outputs = np.random.default_rng(2).normal(size=(40, 8)).astype(np.float32)
+    expected = propagate(
+        trunk.module, torch.from_numpy(images), torch.from_numpy(at_outputs), rules=ZBox(0.0, 1.0)
+    )
+    np.testing.assert_array_equal(trunk.relevance(images, at_outputs), expected.numpy())
+    assert np.isfinite(wc.explain(with_rules(net, "image"), images).values).all()
+
+
+def test_columns_are_seen_from_their_mean_through_a_first_normalisation(table):
+    encoder = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    net = wc.neuralize(with_encoder(encoder, table + 10, 3), table + 10)
+    rows = np.stack([(table + 10).astype(np.float32).mean(axis=0), table[0] + 10])
+    values = wc.explain(net, rows).values
+    assert np.abs(values[0]).max() < 1e-4 * np.abs(values[1]).max()
+
+
+def test_a_linear_step_before_a_trunk_is_merged_with_the_bias_and_the_reference():
+    rng = np.random.default_rng(3)
+    first = nn.Linear(2, 5)
+    nn.init.normal_(first.bias, std=3.0)
+    trunk = Trunk.of(nn.Sequential(first, nn.ReLU()), rng.normal(size=2))
+    matrix, origin, offset = rng.normal(size=(2, 4)), rng.normal(size=4), rng.normal(size=2)
+    merged = trunk.behind(matrix, origin, offset)
+    rows = rng.normal(size=(10, 4))
+    before = (rows - origin) @ matrix.T + offset
+    np.testing.assert_allclose(merged.activations(rows), trunk.activations(before), atol=1e-5)
+    # The reference is where the step leads to the trunk's own.
+    np.testing.assert_allclose((merged.reference - origin) @ matrix.T + offset, trunk.reference, atol=1e-5)
+
+
+def test_a_pipeline_with_other_rows_than_the_reference(table):
+    step = PCA(2).fit(table - 3.0)
+    model = AutoencoderKMeans(3, **SMALL).fit(step.transform(table))
+    net = wc.neuralize(make_pipeline(step, model), table)
+    expected = model.feature_means_ @ step.components_ + step.mean_
+    np.testing.assert_allclose(net.features.trunk.reference, expected, atol=1e-4)
+
+
+# --- forwards that cannot be followed ------------------------------------------------------------------
+
+
+class Turned(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.layer, self.name = nn.Conv1d(2, 3, 1, bias=False), name
+
+    def forward(self, x):
+        return self.layer(getattr(x, self.name))
+
+
+def test_turned_tensors_carry_relevance():
+    module, x = Turned("mT"), torch.rand(2, 5, 2)
+    outputs = module(x).detach()
+    found = propagate(module, x, outputs, rules="zero")
+    assert found.shape == x.shape
+    torch.testing.assert_close(found.sum(dim=(1, 2)), outputs.sum(dim=(1, 2)), rtol=1e-4, atol=1e-5)
+    straight = propagate(module.layer, x.mT.contiguous(), outputs, rules="zero")
+    torch.testing.assert_close(found, straight.mT)
+
+
+def test_other_attributes_are_refused():
+    with pytest.raises(TypeError, match="which has no rule"):
+        propagate(Turned("data"), torch.rand(2, 2, 5), torch.ones(2, 3, 5))
+
+
+class Overwriting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x):
+        y = self.layer(x)
+        return nn.functional.relu(y, inplace=True) + y
+
+
+def test_functions_that_overwrite_are_refused():
+    with pytest.raises(TypeError, match="does not compute what its layers do"):
+        propagate(Overwriting(), torch.randn(8, 4), torch.ones(8, 3))
+
+
+class Joined(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3, bias=False)
+
+    def forward(self, x):
+        return torch.cat(tensors=[self.layer(x), x], dim=1)
+
+
+def test_parts_joined_by_name():
+    module, x = Joined(), torch.randn(5, 4)
+    relevance = torch.randn(5, 7)
+    expected = propagate(module.layer, x, relevance[:, :3]) + relevance[:, 3:]
+    torch.testing.assert_close(propagate(module, x, relevance), expected)
+
+
+def test_inputs_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match=r"inputs of shape \(2, 5\) .* cannot be led through"):
+        propagate(nn.Linear(4, 3), torch.ones(2, 5), torch.ones(2, 3))
+
+
+# --- fits that go wrong --------------------------------------------------------------------------------
+
+
+@may_collapse
+@pytest.mark.parametrize(
+    "model",
+    [
+        ClusteringModule(3, learning_rate=1e38, epochs=1, averaging=False, batch_size=100, random_state=0),
+        DEC(3, learning_rate=1e30, epochs=1, pretrain_epochs=0, batch_size=100, hidden=(8,), random_state=0),
+    ],
+    ids=["ClusteringModule", "DEC"],
+)
+def test_a_last_step_that_diverges_is_told(table, model):
+    with pytest.raises(FloatingPointError, match="lower learning_rate"):
+        model.fit(table)
+
+
+def test_huge_values_in_em():
+    huge = np.random.default_rng(0).normal(size=(20, 2)) * 1e200
+    with pytest.raises(ValueError, match="rescale the columns"):
+        ClusteringModuleEM(2).fit(huge)
+    model = ClusteringModuleEM(2, random_state=0).fit(huge / 1e200)
+    with pytest.raises(ValueError, match="rescale the columns"):
+        model.predict(huge)
+
+
+def test_em_is_saved(table, tmp_path):
+    model = ClusteringModuleEM(3, random_state=0).fit(table)
+    again = wc.load(wc.save(model, tmp_path / "em.npz"))
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    assert again.get_params() == model.get_params()
+
+
+def test_ctrl_c_in_k_means_loses_nothing(table, monkeypatch):
+    reference = DEC(3, **SMALL, pretrain_epochs=3).fit(table)
+    plain, calls = KMeans.fit, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(KMeans, "fit", interrupted)
+    with pytest.warns(UserWarning, match="Interrupted before clustering: what was trained so far is kept"):
+        model = DEC(3, **SMALL, pretrain_epochs=3).fit(table)
+    assert model.history_["autoencoder"] == reference.history_["autoencoder"]
+    assert model.history_["clustering"] == {}
+    np.testing.assert_array_equal(model.predict(table), model.labels_)
+
+
+def test_checkpoints_with_parts_missing(table, tmp_path):
+    path = tmp_path / "c.npz"
+    model = AutoencoderKMeans(3, **{**SMALL, "epochs": 2}, checkpoint=path, checkpoint_every=1)
+    saved = {}
+
+    def keep(self, *arguments):
+        saved.setdefault("content", path.read_bytes())
+        raise RuntimeError("stop here")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KMeans, "fit", keep)
+        with pytest.raises(RuntimeError, match="stop here"):
+            model.fit(table)
+    meta, tensors = read_checkpoint(path)
+    for missing in ("generator", next(name for name in tensors if name.startswith("model."))):
+        write_checkpoint(path, meta, {name: tensor for name, tensor in tensors.items() if name != missing})
+        with pytest.raises(ValueError, match="is damaged or no checkpoint"):
+            model.fit(table)
+    with path.open("wb") as stream:
+        np.savez(stream, __meta__=np.frombuffer(json.dumps([1]).encode(), dtype=np.uint8))
+    with pytest.raises(ValueError, match="is damaged or no checkpoint"):
+        model.fit(table)
+
+
+# --- networks of users -----------------------------------------------------------------------------------
+
+
+def test_shared_weights_stay_shared():
+    encoder, decoder = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+    decoder.weight = encoder.weight
+    copied = given_autoencoder(encoder, decoder, 4, None)
+    assert copied.encoder.weight is copied.decoder.weight
+    assert copied.encoder.weight is not encoder.weight
+
+
+def test_weights_that_are_computed_are_not_rescaled():
+    torch.manual_seed(0)
+    decoder = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+    network = given_autoencoder(nn.Linear(4, 3), decoder, 4, None)
+    x = torch.randn(5, 4)
+    before = network(x)[1].detach().clone()
+    assert to_unit_scale(network, torch.randn(3, 3) * 7) == 1.0
+    torch.testing.assert_close(network(x)[1], before)
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ((nn.LSTM(4, 3), nn.Linear(3, 4)), "does not fit a table of 4 columns"),
+        ((nn.Identity(), nn.Identity()), "no weights to be trained"),
+    ],
+)
+def test_modules_that_are_no_autoencoder(table, pair, told):
+    with pytest.raises(ValueError, match=told):
+        AutoencoderKMeans(3, autoencoder=pair, epochs=1).fit(table)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_batch_normalisation_needs_two_rows_in_a_step(table, batch_size):
+    pair = (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), nn.Linear(3, 4))
+    with pytest.raises(ValueError, match="use larger batches"):
+        AutoencoderKMeans(3, autoencoder=pair, epochs=1, batch_size=batch_size).fit(table[:45])
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "told"),
+    [
+        ({"activation": ["relu"]}, ValueError, "activation="),
+        ({"checkpoint": 3}, TypeError, "expected the path of a file"),
+        ({"checkpoint": True}, TypeError, "expected the path of a file"),
+    ],
+)
+def test_settings_of_the_wrong_type(table, settings, error, told):
+    with pytest.raises(error, match=told):
+        AutoencoderKMeans(3, **{**SMALL, **settings}).fit(table)
+
+
+@pytest.mark.parametrize("points", [np.zeros((0, 3)), [[1.0, 2.0, 3.0], [1.0]], [["a", "b", "c"]]])
+def test_points_that_cannot_be_decoded(table, points):
+    with pytest.raises(ValueError, match="points of the embedding"):
+        AutoencoderKMeans(3, **SMALL).fit(table).decode(points)
+
+
+def test_no_samples_of_an_empty_cluster(table):
+    model = ClusteringModule(3, epochs=2, random_state=0).fit(table)
+    model.empty_clusters_ = np.array([1])
+    with pytest.raises(ValueError, match="no members"):
+        model.sample(1)
+
+
+def test_plots_behind_an_imputer(table):
+    pytest.importorskip("matplotlib")
+    gaps = table.copy()
+    gaps[0, 0] = np.nan
+    model = make_pipeline(SimpleImputer(), StandardScaler(), AutoencoderKMeans(3, **SMALL)).fit(gaps)
+    assert wc.plots.decoded_centers(model) is not None
+    flagged = make_pipeline(SimpleImputer(add_indicator=True), AutoencoderKMeans(3, **SMALL)).fit(gaps)
+    with pytest.raises(TypeError, match="SimpleImputer cannot be undone"):
+        wc.plots.decoded_centers(flagged)
+
+
+# --- what a mutation would not have been noticed in ------------------------------------------------------
+
+
+class Noisy(nn.Module):
+    """Draws when it is used, as dropout does, from torch's global generator."""
+
+    def forward(self, x):
+        return x + torch.randn_like(x) if self.training else x
+
+
+def test_global_draws_of_modules_follow_the_seed(table):
+    pair = (nn.Sequential(nn.Linear(4, 3), Noisy()), nn.Linear(3, 4))
+    fits = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        model = AutoencoderKMeans(3, autoencoder=pair, epochs=3, random_state=0).fit(table)
+        fits.append(model.transform(table))
+    np.testing.assert_array_equal(*fits)
+
+
+def test_averaging_with_patience_averages_any_last_epoch():
+    weight = nn.Parameter(torch.zeros(1))
+    for always, expected in ((True, 3.0), (False, 5.0)):
+        average = AveragedWeights([weight], last_epoch=9, always=always)
+        average.before_epoch(torch.zeros(1), 2)
+        for value in (1.0, 3.0, 5.0):
+            weight.data.fill_(value)
+            average.after_step(torch.zeros(1), torch.zeros(1))
+        average.end(torch.zeros(1))
+        assert weight.item() == expected
+
+
+def test_revived_centroids_of_dcn_have_their_first_count(table):
+    model = DCN(3, **SMALL, pretrain_epochs=1).fit(table).model_
+    model.counts.copy_(torch.tensor([150.0, 400.0, 300.0]))
+    model.earlier_counts.copy_(torch.tensor([140.0, 400.0, 290.0]))
+    with torch.no_grad():
+        model.revive(torch.from_numpy(table.astype(np.float32)), 1)
+    assert model.counts.tolist() == [150.0, 100.0, 300.0]
+
+
+def test_dkm_has_its_own_adam_and_no_patience_while_it_anneals(table):
+    def phase(**settings):
+        model = DKM(3, **SMALL, patience=2, **settings)
+        return model._model(4, torch.Generator().manual_seed(0)).phases()[-1]
+
+    annealed, constant = phase(pretrain_epochs=0), phase(alpha=10.0, pretrain_epochs=0)
+    assert annealed.optimizer == constant.optimizer == Adam(1e-3, epsilon=1e-7)
+    assert annealed.patience is None
+    assert constant.patience == 2
+    assert isinstance(annealed, Phase)
+
+
+def test_a_cluster_that_swallows_the_others_is_reported():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 3)) * 0.01, [[9.0, 9.0, 9.0]]])
+    with pytest.warns(UserWarning, match="0 of 2 clusters are empty and the largest holds 100%"):
+        AutoencoderKMeans(2, hidden=(8,), epochs=2, random_state=0).fit(X)
+
+
+def test_the_head_of_a_network_begins_with_the_usual_prior_of_the_embedding(table):
+    from whyclust.deep.clustering_head import total_variance, usual_alpha
+
+    model = CNet(3, hidden=(8,), epochs=1, pretrain_epochs=2, random_state=0)
+    network = model._model(4, torch.Generator().manual_seed(0))
+    data = torch.from_numpy(table.astype(np.float32))
+    with torch.no_grad():
+        network.begin_head(data, torch.Generator().manual_seed(0))
+    expected = usual_alpha(total_variance(network.fixed), len(table), 64, 3)
+    assert expected > 1.5
+    np.testing.assert_allclose(network.head.alpha.numpy(), expected, rtol=1e-5)
