@@ -88,7 +88,7 @@ EMBEDDINGS = {
     "C-Net r": (75.2, 78.5, 84.8),
 }
 # What two cores can do: seeds, epochs of pretraining, and epochs of the model itself.
-BUDGET = {"pendigits": (3, 50, 50), "usps": (3, 50, 30), "mnist": (1, 15, 15)}
+BUDGET = {"pendigits": (3, 50, 50), "usps": (3, 30, 30), "mnist": (1, 10, 10)}
 MNIST_MODELS = ("AE+KM", "C-Net r", "C-Net p", "DEC p", "IDEC p", "DCN p")
 # Pen positions differ in spread between columns; pixels do not, and many of them are constant.
 STANDARDISED = {"pendigits"}

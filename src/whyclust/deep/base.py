@@ -323,8 +323,8 @@ class DeepClusterer(
         fits = points.ndim == 2 and len(points) and points.shape[1] == self._n_features_out
         if not fits or not np.isfinite(points).all():
             raise ValueError(
-                f"Z has shape {points.shape}, expected finite numbers of shape (n, {self._n_features_out}), at "
-                "least one row: points of the embedding, as transform returns them."
+                f"Z has shape {points.shape}, expected finite numbers of shape (n, {self._n_features_out}), "
+                "at least one row: points of the embedding, as transform returns them."
             )
         return self._over_rows(self.model_.decode, points)
 
