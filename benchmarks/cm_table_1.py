@@ -154,7 +154,7 @@ def page(result: dict[str, Any]) -> str:
 def keys(options: Any) -> list[dict[str, Any]]:
     chosen = options.sets.split(",") if options.sets else (["digits"] if options.quick else list(SEEDS))
     models = options.models.split(",") if options.models else list(MODELS)
-    epochs = 2 if options.quick else EPOCHS
+    epochs = options.epochs or (2 if options.quick else EPOCHS)
     result = []
     for name in chosen:
         for seed in range(options.seeds or (2 if options.quick else SEEDS[name])):
@@ -167,7 +167,9 @@ def keys(options: Any) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    options = arguments(__doc__).parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--epochs", type=int, default=None, help="of CM")
+    options = parser.parse_args()
     wanted = keys(options)
     shapes = {name: list(rows_of(name)[0].shape) for name in dict.fromkeys(key["data"] for key in wanted)}
     measure_runs(options, "cm_table_1", wanted, one_run, page, shapes=shapes)

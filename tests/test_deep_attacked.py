@@ -444,3 +444,122 @@ def test_the_head_of_a_network_begins_with_the_usual_prior_of_the_embedding(tabl
     expected = usual_alpha(total_variance(network.fixed), len(table), 64, 3)
     assert expected > 1.5
     np.testing.assert_allclose(network.head.alpha.numpy(), expected, rtol=1e-5)
+
+
+# --- what users expect ---------------------------------------------------------------------------------
+
+
+def test_images_have_a_network_of_their_size():
+    images = np.random.default_rng(0).uniform(size=(40, 8, 8))
+    model = AutoencoderKMeans(3, image_shape=(1, 8, 8), epochs=1, random_state=0).fit(images)
+    sizes = [layer.out_channels for layer in model.model_.modules() if isinstance(layer, nn.Conv2d)]
+    assert sizes == [32, 64, 128]
+    table = images.reshape(40, -1)
+    dense = AutoencoderKMeans(3, epochs=1, random_state=0)._model(64, torch.Generator().manual_seed(0))
+    widths = [layer.out_features for layer in dense.autoencoder.encoder if isinstance(layer, nn.Linear)]
+    assert widths == [500, 500, 2000, 3]
+    assert model.predict(table).shape == (40,)
+
+
+def test_modules_of_images_are_given_images():
+    images = np.random.default_rng(0).uniform(size=(40, 1, 6, 6)).astype(np.float32)
+    encoder = nn.Sequential(
+        nn.Conv2d(1, 2, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(18, 3)
+    )
+    decoder = nn.Sequential(nn.Linear(3, 36), nn.Unflatten(1, (1, 6, 6)))
+    options = {"autoencoder": (encoder, decoder), "epochs": 2, "random_state": 0}
+    model = AutoencoderKMeans(3, **options, image_shape=(1, 6, 6)).fit(images)
+    np.testing.assert_array_equal(wc.neuralize(model, images).predict(images), model.predict(images))
+    assert wc.explain(model, images).images.shape == (40, 1, 6, 6)
+    assert model.decoded_centers().shape == (3, 36)
+    with pytest.raises(ValueError, match="does not fit a table of 36 columns"):
+        AutoencoderKMeans(3, **options).fit(images.reshape(40, -1))
+
+
+def test_the_weight_of_merging_has_a_bound(table):
+    # All centroids at t and even responsibilities: from 1 + K/(K − 1) on the loss falls with t.
+    from whyclust.deep.mixture_loss import module_terms
+
+    x, even, alpha = torch.zeros(1, 2), torch.full((1, 3), 1 / 3), torch.ones(3)
+    for weight, falls in ((2.4, False), (2.6, True)):
+        near, far = (
+            float(sum(module_terms(x, even, torch.full((3, 2), t), alpha, e3_weight=weight).values()))
+            for t in (10.0, 100.0)
+        )
+        assert (far < near) == falls
+    with pytest.raises(ValueError, match=r"e3_weight=2\.5, expected less than 2\.5"):
+        ClusteringModule(3, e3_weight=2.5).fit(table)
+
+
+def test_rules_are_checked_when_they_are_given(table):
+    net = wc.neuralize(AutoencoderKMeans(3, **SMALL).fit(table), table)
+    with pytest.raises(ValueError, match="rules='gama'"):
+        wc.deep.with_rules(net, "gama")
+    with pytest.raises(TypeError, match=r"expected a network: wc\.neuralize"):
+        wc.deep.with_rules(table, "gamma")
+    assert "Gamma" in wc.explain(net, table).details["propagation"]
+
+
+def test_refits_train_a_shared_autoencoder_anew(table, monkeypatch):
+    first = AutoencoderKMeans(3, **SMALL).fit(table)
+    model = DEC(3, autoencoder=first, epochs=1, batch_size=32, random_state=0).fit(table)
+    fitted = []
+    plain = AutoencoderKMeans.fit
+
+    def fit(self, X, y=None):
+        fitted.append((self.random_state, np.asarray(X)))
+        return plain(self, X, y)
+
+    monkeypatch.setattr(AutoencoderKMeans, "fit", fit)
+    wc.metrics.stability(model, table, n_repeats=2, bootstrap=True, reseed=True, random_state=0)
+    assert len(fitted) == 2
+    assert len({seed for seed, _ in fitted} - {0}) == 2
+    assert not np.array_equal(fitted[0][1], table)
+    assert model.autoencoder is first
+
+
+def test_refits_of_a_pipeline_pretrain_on_what_its_steps_give(table):
+    scaled = StandardScaler().fit(table)
+    first = AutoencoderKMeans(3, **SMALL).fit(scaled.transform(table))
+    model = make_pipeline(
+        StandardScaler(), DEC(3, autoencoder=first, epochs=1, batch_size=32, random_state=0)
+    ).fit(table * 100)
+    seen = []
+    plain = AutoencoderKMeans.fit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AutoencoderKMeans, "fit", lambda self, X, y=None: (seen.append(X), plain(self, X))[1])
+        wc.metrics.stability(model, table * 100, n_repeats=2, bootstrap=False, reseed=True, random_state=0)
+    np.testing.assert_allclose(seen[0].std(axis=0), 1.0, rtol=1e-6)
+
+
+def test_colours_of_tables_are_deviations_of_the_data(table):
+    pytest.importorskip("matplotlib")
+    raw = table * np.array([1.0, 100.0, 0.01, 5.0]) + 7
+    for steps in ([StandardScaler()], [StandardScaler(), PCA(4)]):
+        model = make_pipeline(*steps, AutoencoderKMeans(3, **SMALL)).fit(raw)
+        figure = wc.plots.decoded_centers(model)
+        drawn = figure.axes[0].images[0].get_array()
+        rows = model[-1].decoded_centers()
+        for step in reversed(model[:-1]):
+            rows = step.inverse_transform(rows)
+        expected = (rows - raw.mean(axis=0)) / raw.std(axis=0)
+        np.testing.assert_allclose(np.asarray(drawn), expected, atol=1e-4)
+
+
+def test_relevance_of_images_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    images = np.random.default_rng(0).uniform(size=(30, 6, 5))
+    model = AutoencoderKMeans(3, **SMALL).fit(images.reshape(30, -1))
+    explanation = wc.explain(model, images)
+    figure = wc.plots.relevance(explanation, rows=[4, 7], path=tmp_path / "relevance.png")
+    assert (tmp_path / "relevance.png").exists()
+    picture, heat = figure.axes[0].images[0].get_array(), figure.axes[2].images[0].get_array()
+    np.testing.assert_allclose(np.asarray(picture), images[4])
+    expected = explanation.images[4] / np.abs(explanation.images[4]).max()
+    np.testing.assert_allclose(np.asarray(heat), expected)
+    drawn = len([axis for axis in wc.plots.relevance(explanation).axes if axis.images])
+    assert drawn == 2 * len(np.unique(model.labels_))
+    with pytest.raises(ValueError, match="positions from 0 to 29"):
+        wc.plots.relevance(explanation, rows=[30])
+    with pytest.raises(TypeError, match="expected an explanation"):
+        wc.plots.relevance(images)

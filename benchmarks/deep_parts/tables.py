@@ -81,7 +81,8 @@ def table(
         name = row[0]
         cells = [cell(values(own, score, part), bold=row in marked[score]) for score in SCORES]
         printed = ", ".join(f"{value:.1f}" for value in paper[name]) if name in paper else "–"
-        used = ", ".join(str(run["clusters_in_use"]) for run in own)
+        counts = [run["clusters_in_use"] for run in own]
+        used = str(counts[0]) if len(set(counts)) == 1 else ", ".join(map(str, counts))
         epochs = str(own[0]["epochs"] or "–")
         seconds = np.mean([run["cpu"] for run in own])
         told = [models[name], *cells, printed, str(len(own)), epochs, used, f"{seconds:.0f}"]

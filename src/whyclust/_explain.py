@@ -212,6 +212,7 @@ def explain_rows(
             "against": against is not None,
             # A network loaded from a file has no fidelity, but knows what noise is.
             "noise": net.clusters[-1].item() if has_noise else None,
+            "propagation": None if net.features.trunk is None else net.features.trunk.told,
             "image_shape": None if groups or not shape else list(shape),
         },
         given=given,

@@ -32,14 +32,15 @@ class AutoencoderKMeans(WithPresets, DeepClusterer):
     n_clusters : int
     embedding_dim : int or None
         Size of the embedding; None takes `n_clusters`.
-    hidden : sequence of int
+    hidden : sequence of int or None
         Sizes of the encoder's hidden layers; the decoder mirrors them. With `image_shape`, channels of
-        convolutions, for which (32, 64, 128) is usual.
+        convolutions. None takes (500, 500, 2000), and (32, 64, 128) for images.
     activation : {"leaky_relu", "relu", "gelu", "tanh"}
     image_shape : (channels, height, width) or None
         Take the columns of X for the pixels of images and use convolutions.
     autoencoder : None, (encoder, decoder) or fitted deep clustering
-        Modules to begin with, which are copied; a fitted model's autoencoder is taken as it is.
+        Modules to begin with, which are copied; a fitted model's autoencoder is taken as it is. Modules get
+        rows of X, or images of `image_shape` if they take those.
     epochs : int
         Of the autoencoder.
     batch_size : int
@@ -80,7 +81,7 @@ class AutoencoderKMeans(WithPresets, DeepClusterer):
         n_clusters: int = 8,
         *,
         embedding_dim: int | None = None,
-        hidden: Any = (500, 500, 2000),
+        hidden: Any = None,
         activation: str = "leaky_relu",
         image_shape: tuple[int, int, int] | None = None,
         autoencoder: Any = None,

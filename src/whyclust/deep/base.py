@@ -24,6 +24,8 @@ from whyclust.deep.devices import choose_device, seed_torch
 from whyclust.deep.generation import Generative, spreads
 from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
 from whyclust.deep.networks import (
+    CONVOLUTIONAL,
+    DENSE,
     Autoencoder,
     convolutional_autoencoder,
     dense_autoencoder,
@@ -63,6 +65,8 @@ class DeepClusterer(
         By which starts are compared, lower is better; starts with empty clusters come last.
     feature_means_ : ndarray of shape (n_features,)
         Column means of the rows it was fitted on: what an explanation sees columns from.
+    feature_deviations_ : ndarray of shape (n_features,)
+        Their standard deviations.
     model_ : DeepModel
         The torch module.
     device_ : str
@@ -148,6 +152,7 @@ class DeepClusterer(
                 model = self._model(table.shape[1], torch.Generator().manual_seed(seed)).to(device)
         model.restore(runs.state)
         self._take(model.eval(), device, table, runs)
+        self._report_collapse()
         return self
 
     def _tell_interrupted(self, progress: Progress, runs: Runs) -> None:
@@ -165,12 +170,12 @@ class DeepClusterer(
         self.history_ = runs.history
         self.scores_ = np.asarray(runs.scores)
         self.feature_means_ = table.mean(axis=0)
+        self.feature_deviations_ = table.std(axis=0)
         self.labels_ = self._over_rows(lambda x: self._labels(self.model_, x), table)
         embedded = self._over_rows(self.model_.embed, table)
         self._n_features_out = embedded.shape[1]
         self.cluster_centers_ = model.cluster_centers().detach().cpu().numpy().copy()
         self.cluster_spreads_ = spreads(embedded, self.labels_, self.n_clusters)
-        self._report_collapse()
 
     def _keeper(self, data: Tensor) -> Keeper | None:
         if self.checkpoint is None:
@@ -228,9 +233,10 @@ class DeepClusterer(
         settings = self.get_params(deep=False)
         given, width = settings["autoencoder"], settings["embedding_dim"]
         if given is not None:
-            return given_autoencoder(*_modules(given), n_features, width)
+            return given_autoencoder(*_modules(given), n_features, width, settings["image_shape"])
         width = int(self.n_clusters if width is None else width)
-        hidden = [int(size) for size in settings["hidden"]]
+        usual = DENSE if settings["image_shape"] is None else CONVOLUTIONAL
+        hidden = [int(size) for size in (usual if settings["hidden"] is None else settings["hidden"])]
         if settings["image_shape"] is None:
             result = dense_autoencoder(n_features, width, hidden, settings["activation"])
         else:
@@ -251,7 +257,7 @@ class DeepClusterer(
                 f"The clusters have collapsed: {told} and the largest holds {share:.0%} of the rows. Try "
                 "standardised columns, pretraining, more starts (n_init) or fewer clusters.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -126,7 +126,8 @@ class ClusteringModule(WithPresets, DeepClusterer):
         Expected shares of the clusters, in any order (appendix A.2): α_k = K α f_k. None is equal shares.
     e3_weight : float, default=1.0
         Factor of the merging term E₃: with more clusters than the data have, values above 1 put centroids on
-        top of each other, 0 leaves them apart (appendix A.3).
+        top of each other, 0 leaves them apart (appendix A.3). Less than 1 + K/(K − 1), where the loss loses
+        its lower bound; 1.5 is much already.
     init : {"k-means++", "random"}, default="k-means++"
         k-means++ and a single step of Lloyd's algorithm, or random weights.
     averaging : bool, default=True
@@ -232,6 +233,13 @@ class ClusteringModule(WithPresets, DeepClusterer):
         whole_number("epochs", self.epochs, 1)
         check_prior(self.alpha, self.prior, self.n_clusters)
         positive("e3_weight", self.e3_weight, zero=True)
+        # All centroids in one place μ and γ even: the loss is n‖μ‖² (1 + (1 − w)(1 − 1/K)) for large μ.
+        most = 1.0 + self.n_clusters / (self.n_clusters - 1) if self.n_clusters > 1 else np.inf
+        if self.e3_weight >= most:
+            raise ValueError(
+                f"e3_weight={self.e3_weight!r}, expected less than {most:g}: above 1 + K/(K − 1) the loss of "
+                f"n_clusters={self.n_clusters} has no lowest value."
+            )
         if self.init not in ("k-means++", "random"):
             raise ValueError(f"init={self.init!r}, expected 'k-means++' or 'random'.")
 

@@ -199,9 +199,9 @@ class CNet(WithPresets, DeepClusterer):
         Size p of the embedding. None takes the number of columns, but no more than 64 and no fewer than
         `n_clusters`: a narrow embedding of a small table is contorted, and clusters blur. With fewer
         dimensions than clusters centroids cannot be orthonormal: lower `lam` then.
-    hidden : sequence of int, default=(500, 500, 2000)
+    hidden : sequence of int or None, default=None
         Sizes of the encoder's hidden layers; the decoder mirrors them. With `image_shape`, channels of
-        convolutions.
+        convolutions. None takes (500, 500, 2000), and (32, 64, 128) for images.
     activation : {"leaky_relu", "relu", "gelu", "tanh"}, default="leaky_relu"
         Between layers.
     image_shape : (channels, height, width) or None, default=None
@@ -279,7 +279,7 @@ class CNet(WithPresets, DeepClusterer):
         init: str = "pretrained",
         averaging: bool = True,
         embedding_dim: int | None = None,
-        hidden: Any = (500, 500, 2000),
+        hidden: Any = None,
         activation: str = "leaky_relu",
         image_shape: tuple[int, int, int] | None = None,
         autoencoder: Any = None,

@@ -122,7 +122,7 @@ class DCN(WithPresets, DeepClusterer):
         lam: float = 0.1,
         reseed: bool = True,
         embedding_dim: int | None = None,
-        hidden: Any = (500, 500, 2000),
+        hidden: Any = None,
         activation: str = "leaky_relu",
         image_shape: tuple[int, int, int] | None = None,
         autoencoder: Any = None,

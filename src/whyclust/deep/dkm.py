@@ -133,7 +133,7 @@ class DKM(WithPresets, DeepClusterer):
         alpha_epochs: int = 5,
         reseed: bool = True,
         embedding_dim: int | None = None,
-        hidden: Any = (500, 500, 2000),
+        hidden: Any = None,
         activation: str = "relu",
         image_shape: tuple[int, int, int] | None = None,
         autoencoder: Any = None,

@@ -24,6 +24,7 @@ from whyclust.deep.trunk import Trunk, has_hooks
 from whyclust.network import Features, LinearHead, MinPool, Neuralized, PrototypeHead, neuralizer
 from whyclust.network.models import Parts
 from whyclust.propagate.torch_affine import is_builtin
+from whyclust.propagate.torch_assignment import Assignment
 from whyclust.propagate.torch_walk import UNCHANGED
 
 
@@ -103,9 +104,12 @@ def with_rules(net: Neuralized, rules: Any) -> Neuralized:
     rules : str, Rule, mapping or callable
         As for :func:`whyclust.propagate.propagate`; γ = 0.1 by default.
     """
+    if not isinstance(net, Neuralized):
+        raise TypeError(f"net is a {type(net).__name__}, expected a network: wc.neuralize(model, X).")
     trunk: Any = net.features.trunk
     if trunk is None:
         raise TypeError(
             f"{net.model or 'This network'} has no encoder, so there are no layers to give rules to."
         )
+    Assignment(rules, trunk.module)  # refuses what are no rules
     return replace(net, features=replace(net.features, trunk=replace(trunk, rules=rules)))

@@ -51,6 +51,11 @@ def dense(sizes: Sequence[int], activation: str) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+#: Hidden layers where none are given: the papers' (section 5.2.1 of CM), and channels for images.
+DENSE = (500, 500, 2000)
+CONVOLUTIONAL = (32, 64, 128)
+
+
 def dense_autoencoder(
     n_inputs: int, embedding_dim: int, hidden: Sequence[int], activation: str
 ) -> Autoencoder:
@@ -92,9 +97,13 @@ def convolutional_autoencoder(
 
 
 def given_autoencoder(
-    encoder: nn.Module, decoder: nn.Module, n_inputs: int, embedding_dim: int | None
+    encoder: nn.Module,
+    decoder: nn.Module,
+    n_inputs: int,
+    embedding_dim: int | None,
+    image_shape: Sequence[int] | None = None,
 ) -> Autoencoder:
-    """Somebody's modules, copied, and tried with two rows."""
+    """Somebody's modules, copied, and tried with two rows; with two images where they do not take rows."""
     copied = copy.deepcopy((encoder, decoder))  # together, so that weights they share stay shared
     if not any(True for module in copied for _ in module.parameters()):
         raise ValueError(
@@ -106,11 +115,18 @@ def given_autoencoder(
             if getattr(layer, "inplace", False):
                 layer.inplace = False  # a first layer would overwrite the data
     try:
-        with torch.no_grad():
-            z = copied[0](torch.zeros(2, n_inputs))
-            x = copied[1](z)
+        z, x = _tried(*copied, n_inputs)
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
+        if image_shape is not None and not isinstance(encoder, _OfImages):
+            shape = tuple(int(size) for size in image_shape)
+            return given_autoencoder(
+                _OfImages(nn.Unflatten(1, shape), copied[0]),
+                nn.Sequential(copied[1], nn.Flatten()),
+                n_inputs,
+                embedding_dim,
+                shape,
+            )
         raise ValueError(
             f"The encoder or the decoder does not fit a table of {n_inputs} columns ({told}): the encoder "
             "takes rows of X and the decoder what the encoder returns."
@@ -127,6 +143,16 @@ def given_autoencoder(
             "shape of X."
         )
     return Autoencoder(*copied, z.shape[1])
+
+
+class _OfImages(nn.Sequential):
+    """An encoder of images behind the layer that makes images of rows."""
+
+
+def _tried(encoder: nn.Module, decoder: nn.Module, n_inputs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    with torch.no_grad():
+        z = encoder(torch.zeros(2, n_inputs))
+        return z, decoder(z)
 
 
 def initialise(module: nn.Module, generator: torch.Generator) -> None:

@@ -53,7 +53,7 @@ def check_settings(settings: dict[str, Any]) -> None:
         )
     if not isinstance(settings.get("checkpoint"), (str, os.PathLike, type(None))):
         raise TypeError(f"checkpoint={settings['checkpoint']!r}, expected the path of a file, or None.")
-    if "hidden" in settings:
+    if settings.get("hidden") is not None:
         _check_hidden(settings["hidden"])
 
 
@@ -71,7 +71,7 @@ def check_image_shape(image_shape: Any, n_features: int) -> tuple[int, int, int]
     whole = len(sizes) == 3 and all(isinstance(size, (int, np.integer)) and size >= 1 for size in sizes)
     if not whole or int(np.prod(sizes)) != n_features:
         raise ValueError(
-            f"image_shape={image_shape!r} does not make up the {n_features} columns of X: expected channels, "
-            "height and width."
+            f"image_shape={image_shape!r} does not make up the {n_features} columns of X: expected three "
+            "numbers, channels, height and width."
         )
     return int(sizes[0]), int(sizes[1]), int(sizes[2])

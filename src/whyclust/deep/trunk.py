@@ -18,7 +18,7 @@ from torch import nn
 
 from whyclust.propagate import Centered, Flat, Rule, WSquare, ZBox, propagate
 from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
-from whyclust.propagate.torch_assignment import Assignment, named_layers
+from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layers
 
 _BLOCK = 1024
 
@@ -80,6 +80,12 @@ class Trunk:
             n_inputs=weight.shape[1],
             reference=seen_from.astype(np.float32),
         )
+
+    @property
+    def told(self) -> str:
+        """How relevance passes the layers, in words."""
+        rule = PRESETS.get(self.rules, self.rules) if isinstance(self.rules, str) else self.rules
+        return f"layer-wise relevance propagation, {rule}, columns seen from their mean"
 
     @cached_property
     def _rules(self) -> Any:

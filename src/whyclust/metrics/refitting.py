@@ -104,6 +104,7 @@ def stability(
             rows = generator.randint(table.shape[0], size=table.shape[0])
         drawn = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
         try:
+            _pretrain_anew(again, drawn, _seed(generator) if reseed else None)
             again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
             found.append(_compare(original, again, table, names, rule))
         except ValueError as error:  # a sample may have too few different rows, say
@@ -125,6 +126,17 @@ def stability(
         profile_per_repeat=np.array(profiles),
         sources=tuple(name for name, used in [("bootstrap", bootstrap), ("reseed", reseed)] if used),
     )
+
+
+def _pretrain_anew(model: Any, rows: Any, seed: int | None) -> None:
+    """The autoencoder that a deep clustering begins with is part of what is fitted again."""
+    last = last_step(model)
+    given = last.get_params(deep=False).get("autoencoder")
+    if not hasattr(given, "fit"):
+        return
+    before = clone(model[:-1]).fit_transform(rows) if last is not model else rows
+    fresh = clone(given)
+    last.set_params(autoencoder=fresh.set_params(random_state=seed or given.random_state).fit(before))
 
 
 def _seed(generator: Any) -> int:

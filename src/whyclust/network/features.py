@@ -26,6 +26,11 @@ class Trunk(Protocol):
     """Layers that are not affine, as a network's features need them."""
 
     @property
+    def told(self) -> str:
+        """How relevance passes the layers, in words."""
+        ...
+
+    @property
     def module(self) -> Any:
         """The layers as a torch module."""
         ...

@@ -42,9 +42,9 @@ def decoded_centers(
     -------
     matplotlib.figure.Figure
     """
-    deep, back = _parts(model)
+    deep = _deep(model)
     names = [f"cluster {cluster}" for cluster in range(deep.n_clusters)]
-    rows = back(deep.decoded_centers())
+    rows = deep.decoded_centers()
     return _drawn(model, rows, names, "What each cluster stands for", image_shape, feature_names, path)
 
 
@@ -73,8 +73,7 @@ def interpolation(
     -------
     matplotlib.figure.Figure
     """
-    deep, back = _parts(model)
-    rows = back(deep.interpolate(cluster_a, cluster_b, steps=steps))
+    rows = _deep(model).interpolate(cluster_a, cluster_b, steps=steps)
     names = [f"{share:.0%}" for share in np.linspace(0.0, 1.0, steps)]
     names[0], names[-1] = f"cluster {cluster_a}", f"cluster {cluster_b}"
     title = f"From cluster {cluster_a} to cluster {cluster_b}"
@@ -109,35 +108,50 @@ def samples(
     -------
     matplotlib.figure.Figure
     """
-    deep, back = _parts(model)
+    deep = _deep(model)
     drawn = deep.sample(cluster, n_samples=n_samples, scale=scale, random_state=random_state)
-    rows = back(np.concatenate([deep.decoded_centers()[[cluster]], drawn]))
+    rows = np.concatenate([deep.decoded_centers()[[cluster]], drawn])
     names = ["centroid", *(f"sample {number}" for number in range(1, n_samples + 1))]
     title = f"Made-up rows of cluster {cluster}"
     return _drawn(model, rows, names, title, image_shape, feature_names, path)
 
 
-def _parts(model: Any) -> tuple[Any, Any]:
-    """The deep clustering, and a function that takes its rows back to the table's units."""
+def _deep(model: Any) -> Any:
+    """The deep clustering, if all steps before it can be undone."""
     *before, deep = _steps(model)
     if not hasattr(deep, "decoded_centers"):
         raise TypeError(
-            f"{type(deep).__name__} makes no rows, expected a fitted model of whyclust.deep, or a Pipeline "
-            "that ends in one."
+            f"{type(deep).__name__} makes no rows, expected a fitted model of whyclust.deep that has a "
+            "decoder, or a Pipeline that ends in one."
         )
     for step in before:
         if not _can_be_undone(step):
             raise TypeError(
                 f"{type(step).__name__} cannot be undone (it loses columns, or has no inverse): pass the "
-                "last step of the Pipeline instead, whose rows are in its own units."
+                "last step of the Pipeline instead, whose rows are in its own units, and feature_names="
+                "pipeline[:-1].get_feature_names_out()."
             )
+    return deep
 
-    def back(rows: NDArray) -> NDArray:
-        for step in reversed(before):
-            rows = rows if _only_fills(step) else step.inverse_transform(rows)
-        return np.asarray(rows, dtype=float)
 
-    return deep, back
+def _undone(model: Any, rows: NDArray) -> NDArray:
+    """Rows of the deep clustering in the table's units."""
+    *before, _ = _steps(model)
+    for step in reversed(before):
+        rows = rows if _only_fills(step) else step.inverse_transform(rows)
+    return np.asarray(rows, dtype=float)
+
+
+def _usual(model: Any) -> tuple[NDArray, NDArray]:
+    """Mean and standard deviation of the table's columns.
+
+    Steps that mix columns are taken to give uncorrelated ones, as PCA does: squares of deviations add up.
+    """
+    deep = _steps(model)[-1]
+    mean, deviations = np.asarray(deep.feature_means_), np.asarray(deep.feature_deviations_)
+    center = _undone(model, mean[None])
+    moved = _undone(model, mean + np.diag(deviations))
+    return center[0], np.sqrt(((moved - center) ** 2).sum(axis=0))
 
 
 def _steps(model: Any) -> list[Any]:
@@ -174,6 +188,7 @@ def _drawn(
         raise ImportError(
             "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
         ) from None
+    rows = _undone(model, rows)
     own = _image_shape(getattr(_steps(model)[-1], "image_shape", None), rows.shape[1])
     shape = own if image_shape is None else _image_shape(image_shape, rows.shape[1])
     if image_shape is not None and shape is None:
@@ -184,7 +199,8 @@ def _drawn(
     if shape is not None:
         figure = _images(Figure, rows, shape, names)
     else:
-        figure = _table(Figure, rows, names, _column_names(model, feature_names, rows.shape[1]))
+        columns = _column_names(model, feature_names, rows.shape[1])
+        figure = _table(Figure, rows, names, columns, *_usual(model))
     figure.suptitle(title)
     if path is not None:
         figure.savefig(path, bbox_inches="tight", dpi=150)
@@ -232,12 +248,18 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def _table(figure_type: Any, rows: NDArray, names: list[str], columns: list[str]) -> Any:
-    """Rows as colours: how far each is above or below the mean of the rows, in their own spread."""
-    spread = rows.std(axis=0)
-    colours = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+def _table(
+    figure_type: Any,
+    rows: NDArray,
+    names: list[str],
+    columns: list[str],
+    mean: NDArray,
+    deviations: NDArray,
+) -> Any:
+    """Rows as colours: how far each is above or below the mean of the data, in standard deviations."""
+    colours = (rows - mean) / np.where(deviations > 0, deviations, 1.0)
     if len(columns) > _MOST_COLUMNS:
-        kept = np.sort(np.argsort(-spread, kind="stable")[:_MOST_COLUMNS])
+        kept = np.sort(np.argsort(-colours.std(axis=0), kind="stable")[:_MOST_COLUMNS])
         rows, colours, columns = rows[:, kept], colours[:, kept], [columns[place] for place in kept]
     width = max(4.0, min(0.75, 14.0 / len(columns)) * len(columns))
     figure = figure_type(figsize=(width + 1.2, 0.36 * max(len(rows), 4) + 1.6), layout="constrained")
@@ -250,5 +272,5 @@ def _table(figure_type: Any, rows: NDArray, names: list[str], columns: list[str]
             dark = abs(colours[i, j]) > 1.5
             colour = "w" if dark else "k"
             axis.text(j, i, _short(float(rows[i, j])), ha="center", va="center", fontsize=7, color=colour)
-    figure.colorbar(drawn, ax=axis, label="deviations", fraction=0.03)
+    figure.colorbar(drawn, ax=axis, label="standard deviations\nfrom the mean of the data", fraction=0.03)
     return figure

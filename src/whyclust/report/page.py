@@ -36,6 +36,7 @@ FACT_NAMES = {
     "question": "question answered",
     "head": "scores of the clusters from",
     "pool": "competitors pooled by",
+    "propagation": "from the encoder's layers to the columns by",
 }
 
 

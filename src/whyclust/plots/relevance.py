@@ -1,0 +1,99 @@
+"""Pictures of relevance: which pixels speak for a row's cluster, and which against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust.explanation import Explanation
+
+# Rows that are drawn where none are named.
+_MOST_ROWS = 10
+
+
+def relevance(
+    explanation: Explanation, *, rows: Sequence[int] | None = None, path: str | Path | None = None
+) -> Any:
+    """Draw images and the relevance of their pixels: red speaks for the cluster, blue against it.
+
+    Colours are in units of the largest relevance of each image.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of images: ``wc.explain(model, images)``.
+    rows : sequence of int, optional
+        Positions of the rows to draw; by default the most typical one of each cluster, ten at most.
+    path : str or Path, optional
+        Also write the picture to this file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
+        ) from None
+    if not isinstance(explanation, Explanation):
+        kind = type(explanation).__name__
+        raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, images).")
+    heat = _gray(explanation.images)
+    chosen = _typical(explanation) if rows is None else _positions(rows, len(heat))
+    shape = explanation.images.shape[1:]
+    shown = np.asarray(explanation.data, dtype=float)[chosen].reshape(len(chosen), *shape)
+    figure = Figure(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")
+    axes = figure.subplots(2, len(chosen), squeeze=False)
+    drawn: Any = None
+    for place, row in enumerate(chosen):
+        axes[0, place].imshow(_picture(shown[place]), cmap="gray")
+        # Rows near a border have little evidence to share: each image has a scale of its own.
+        own = heat[row] / (np.abs(heat[row]).max() or 1.0)
+        drawn = axes[1, place].imshow(own, cmap="RdBu_r", vmin=-1.0, vmax=1.0)
+        name = explanation.named(explanation.clusters[row])
+        axes[0, place].set_title(f"row {explanation.index[row]}\n{name}", fontsize=8)
+        for axis in axes[:, place]:
+            axis.set_axis_off()
+    figure.colorbar(drawn, ax=axes, label="relevance / the largest\nof the image", fraction=0.05)
+    if path is not None:
+        figure.savefig(path, bbox_inches="tight", dpi=150)
+    return figure
+
+
+def _gray(images: NDArray) -> NDArray:
+    """Relevance of pixels: channels are summed."""
+    return images if images.ndim == 3 else images.sum(axis=1)
+
+
+def _picture(image: NDArray) -> NDArray:
+    """What imshow takes: one channel, or three between 0 and 1."""
+    if image.ndim == 2:
+        return image
+    if len(image) != 3:
+        return image.mean(axis=0)
+    low, high = image.min(), image.max()
+    return np.moveaxis((image - low) / (high - low if high > low else 1.0), 0, -1)
+
+
+def _typical(explanation: Explanation) -> list[int]:
+    """The row of each cluster whose relevances are nearest to the cluster's mean."""
+    values = np.asarray(explanation.values)
+    result = []
+    for cluster in np.unique(explanation.clusters)[:_MOST_ROWS]:
+        members = np.flatnonzero(explanation.clusters == cluster)
+        distances = ((values[members] - values[members].mean(axis=0)) ** 2).sum(axis=1)
+        result.append(int(members[distances.argmin()]))
+    return result
+
+
+def _positions(rows: Sequence[int], count: int) -> list[int]:
+    found = [int(row) for row in np.atleast_1d(np.asarray(rows)) if 0 <= row < count]
+    if not found or len(found) != np.size(rows):
+        raise ValueError(f"rows={rows!r}, expected positions from 0 to {count - 1}.")
+    return found
