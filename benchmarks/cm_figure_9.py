@@ -18,7 +18,7 @@ from deep_parts.running import arguments, measure_runs, scored
 from deep_parts.tables import of, one_line
 from whyclust.deep import CNet
 
-BETAS = (0.0, 0.05, 0.5, 5.0)
+BETAS = (0.05, 0.5, 5.0)
 LAMBDAS = (0.0, 1.0, 10.0)
 STARTS = {"random": "Random start", "pretrained": "Pretrained"}
 EPOCHS, PRETRAINING = 10, 50

@@ -1,6 +1,9 @@
 """Deep clusterings with what users bring along: hooks, forwards of their own, offsets, Ctrl-C, odd files."""
 
+import base64
+import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -563,3 +566,27 @@ def test_relevance_of_images_is_drawn(tmp_path):
         wc.plots.relevance(explanation, rows=[30])
     with pytest.raises(TypeError, match="expected an explanation"):
         wc.plots.relevance(images)
+
+
+def test_the_report_of_images_shows_them(tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    images = np.random.default_rng(0).uniform(size=(30, 6, 5))
+    model = AutoencoderKMeans(3, **SMALL).fit(images.reshape(30, -1))
+    explanation = wc.explain(model, images)
+    page = explanation.to_html(tmp_path / "report.html").read_text()
+    assert "img-src data:" in page
+    found = re.findall(r'src="data:image/png;base64,([^"]+)" alt="([^"]+)"', page)
+    cluster = explanation.summary()[explanation.clusters[0]]
+    typical = cluster.typical[0]
+    place = [told for _, told in found].index(f"typical: row {typical}")
+    picture, heat = (
+        image.imread(io.BytesIO(base64.b64decode(found[at][0])))[..., :3] for at in (place, place + 1)
+    )
+    low, high = images.min(), images.max()
+    np.testing.assert_allclose(picture[..., 0], (images[typical] - low) / (high - low), atol=0.003)
+    own = explanation.images[typical] / np.abs(explanation.images[typical]).max()
+    # Blue where relevance is positive, red where it is negative, the stronger the farther from white.
+    assert ((heat[..., 2] > heat[..., 0]) == (own > 0))[np.abs(own) > 0.05].all()
+    np.testing.assert_allclose(1.0 - heat[..., 0][own > 0], own[own > 0] * (1 - 33 / 255), atol=0.003)
+    plain = wc.explain(model, images.reshape(30, -1)).to_html(tmp_path / "table.html").read_text()
+    assert "<img" not in plain

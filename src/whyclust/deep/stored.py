@@ -90,7 +90,8 @@ def _own_settings(estimator: DeepClusterer) -> dict[str, Any]:
     if not isinstance(given, DeepClusterer):
         raise TypeError(
             f"This {type(estimator).__name__} was given modules of your own, which a file without code "
-            "cannot bring back: save model_.state_dict() with torch, and keep the code of the modules."
+            "cannot bring back: save wc.neuralize(model), if its layers are PyTorch's own, or keep the code "
+            "and save model_.state_dict() with torch."
         )
     origin = _own_settings(given)
     settings |= {name: origin[name] for name in _ARCHITECTURE}

@@ -13,6 +13,7 @@ import numpy as np
 from whyclust._atomic import write_whole
 from whyclust.report.certificate import certificate
 from whyclust.report.curve import curve_drawing
+from whyclust.report.pictures import pictures
 from whyclust.report.trust import ticks, trust
 
 if TYPE_CHECKING:
@@ -256,6 +257,7 @@ def _cluster(explanation: Explanation, cluster: Any) -> dict[str, Any]:
         "n_hidden": len(features) - len(shown) - len(rest),
         "typical": _rows(explanation, cluster.typical),
         "borderline": _rows(explanation, cluster.borderline),
+        "pictures": pictures(explanation, cluster),
     }
 
 
