@@ -69,7 +69,7 @@ def main() -> None:
     betas, lambdas = ((0.5, 5.0), (1.0,)) if options.quick else (BETAS, LAMBDAS)
     wanted = [
         {"init": init, "beta": beta, "lam": lam, "epochs": epochs, "data": data}
-        for init in STARTS
+        for init in (options.models.split(",") if options.models else STARTS)
         for lam in lambdas
         for beta in betas
     ]
