@@ -21,7 +21,7 @@ from whyclust.deep import CNet
 BETAS = (0.05, 0.5, 5.0)
 LAMBDAS = (0.0, 1.0, 10.0)
 STARTS = {"random": "Random start", "pretrained": "Pretrained"}
-EPOCHS, PRETRAINING = 8, 50
+EPOCHS, PRETRAINING = 20, 50
 
 
 def one_run(init: str, beta: float, lam: float, epochs: int, data: str) -> dict[str, Any]:
