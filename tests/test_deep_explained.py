@@ -40,7 +40,7 @@ def small(activation="leaky_relu", **options):
     return AutoencoderKMeans(4, activation=activation, **settings)
 
 
-def literal_relevance(model, x, beta, gamma=0.03):
+def literal_relevance(model, x, beta, gamma=0.01):
     """One row: distances in the embedding, the detection layer with the last layer folded in, LRP-γ."""
     encoder = model.model_.autoencoder.encoder
     W, b = (p.detach().double().numpy() for p in (encoder[-1].weight, encoder[-1].bias))
@@ -234,7 +234,7 @@ def test_rules_of_the_layers_can_be_chosen():
     X = digits(60)
     net = wc.neuralize(small().fit(X), X)
     default = wc.explain(net, X).values
-    assert (wc.explain(with_rules(net, Gamma(0.03)), X).values == default).all()
+    assert (wc.explain(with_rules(net, Gamma(0.01)), X).values == default).all()
     assert np.abs(wc.explain(with_rules(net, "zero"), X).values - default).max() > 1e-3
     shallow = wc.neuralize(ClusteringModuleEM(3, random_state=0).fit(X), X)
     with pytest.raises(TypeError, match="has no encoder"):

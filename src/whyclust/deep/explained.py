@@ -102,7 +102,7 @@ def with_rules(net: Neuralized, rules: Any) -> Neuralized:
     ----------
     net : Neuralized
     rules : str, Rule, mapping or callable
-        As for :func:`whyclust.propagate.propagate`; γ = 0.03 by default.
+        As for :func:`whyclust.propagate.propagate`; γ = 0.01 by default.
     """
     if not isinstance(net, Neuralized):
         raise TypeError(f"net is a {type(net).__name__}, expected a network: wc.neuralize(model, X).")

@@ -22,7 +22,7 @@ from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layer
 
 _BLOCK = 1024
 # Measured on pen positions and digits (docs/measurements.md): the paper's 0.1 is less faithful.
-DEFAULT = Gamma(0.03)
+DEFAULT = Gamma(0.01)
 
 
 @dataclass(frozen=True, eq=False)
