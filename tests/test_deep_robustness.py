@@ -25,7 +25,7 @@ from whyclust.deep.explained import with_rules  # noqa: E402
 from whyclust.deep.networks import given_autoencoder  # noqa: E402
 from whyclust.deep.phases import Adam, Phase  # noqa: E402
 from whyclust.deep.trunk import Trunk  # noqa: E402
-from whyclust.propagate import Flat, ZBox, ZPlus, propagate  # noqa: E402
+from whyclust.propagate import Flat, WSquare, ZBox, ZPlus, propagate, propagate_layers  # noqa: E402
 
 SMALL = {"hidden": (8,), "epochs": 3, "batch_size": 32, "random_state": 0}
 may_collapse = pytest.mark.filterwarnings("ignore:The clusters have collapsed")
@@ -222,6 +222,18 @@ def test_parts_joined_by_name():
 def test_inputs_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match=r"inputs of shape \(2, 5\) .* cannot be led through"):
         propagate(nn.Linear(4, 3), torch.ones(2, 5), torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("rule", [WSquare(), ZBox(-1.0, 1.0)], ids=["w²", "box"])
+def test_what_lands_on_padding_is_absorbed(rule):
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(1, 2, 3, bias=False), nn.Flatten(), nn.Linear(32, 2, bias=False)]
+    module, x = nn.Sequential(nn.ZeroPad2d(1), *layers), torch.rand(3, 1, 4, 4)
+    given = module(x).detach()
+    found = propagate_layers(module, x, given, rules={"1": rule})
+    assert found.absorbed["0"].abs().max() > 1e-3
+    total = found.inputs.flatten(1).sum(dim=1) + found.total_absorbed
+    torch.testing.assert_close(total, given.sum(dim=1), rtol=1e-4, atol=1e-5)
 
 
 # --- fits that go wrong --------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ def relevance(
         kind = type(explanation).__name__
         raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, images).")
     heat = _gray(explanation.images)
-    chosen = _typical(explanation) if rows is None else _positions(rows, len(heat))
+    typical = [cluster.typical[0] for cluster in explanation.summary()][:_MOST_ROWS]
+    chosen = typical if rows is None else _positions(rows, len(heat))
     shape = explanation.images.shape[1:]
     shown = np.asarray(explanation.data, dtype=float)[chosen].reshape(len(chosen), *shape)
     figure = Figure(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")
@@ -79,17 +80,6 @@ def _picture(image: NDArray) -> NDArray:
         return image.mean(axis=0)
     low, high = image.min(), image.max()
     return np.moveaxis((image - low) / (high - low if high > low else 1.0), 0, -1)
-
-
-def _typical(explanation: Explanation) -> list[int]:
-    """The row of each cluster whose relevances are nearest to the cluster's mean."""
-    values = np.asarray(explanation.values)
-    result = []
-    for cluster in np.unique(explanation.clusters)[:_MOST_ROWS]:
-        members = np.flatnonzero(explanation.clusters == cluster)
-        distances = ((values[members] - values[members].mean(axis=0)) ** 2).sum(axis=1)
-        result.append(int(members[distances.argmin()]))
-    return result
 
 
 def _positions(rows: Sequence[int], count: int) -> list[int]:
