@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 torch = pytest.importorskip("torch")
 
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, centroids  # noqa: E402
 from whyclust.deep.centroids import squared_distances  # noqa: E402
 from whyclust.deep.dec import target_distribution  # noqa: E402
 from whyclust.deep.dkm import annealed  # noqa: E402
@@ -107,7 +107,8 @@ def test_self_training_loss(kind, rows):
     p = literal_p(q)
     divergence = np.mean([sum(p[i, j] * math.log(p[i, j] / q[i, j]) for j in range(K)) for i in chosen])
     terms = model.loss(torch.from_numpy(rows[chosen]), torch.from_numpy(chosen))
-    weight = 1.0 if kind is DEC else 0.3
+    # d: the balance of the released code, mean squares and γ KL, times d.
+    weight = 1.0 if kind is DEC else 0.3 * rows.shape[1]
     assert terms["clustering"].item() == pytest.approx(weight * divergence, rel=1e-4)
     assert set(terms) == {"clustering"} | ({"reconstruction"} if kind is IDEC else set())
     if kind is IDEC:
@@ -130,6 +131,23 @@ def test_dec_gradient_of_a_centroid(rows):
             expected[j] -= 2 * (p[i, j] - q[i, j]) * apart / (1 + apart @ apart) / N
     model.loss(torch.from_numpy(rows), torch.arange(N))["clustering"].backward()
     np.testing.assert_allclose(model.centers.grad, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [DEC, IDEC])
+def test_starts_of_k_means(kind, rows, monkeypatch):
+    asked = []
+
+    class Watched(centroids.KMeans):
+        def __init__(self, n_clusters, *, n_init, random_state):
+            asked.append(n_init)
+            super().__init__(n_clusters, n_init=n_init, random_state=random_state)
+
+    monkeypatch.setattr(centroids, "KMeans", Watched)
+    small(kind, pretrain_epochs=1, epochs=1, kmeans_starts=3).fit(rows)
+    small(kind, pretrain_epochs=1, epochs=1).fit(rows)
+    assert asked == [3, 20]
+    with pytest.raises(ValueError, match="kmeans_starts=0, expected a whole number, 1 or more"):
+        small(kind, kmeans_starts=0).fit(rows)
 
 
 def test_what_dec_moves(rows):

@@ -89,12 +89,12 @@ class CentroidModel(DeepModel):
             patience=self.settings.patience,
         )
 
-    def cluster_embedding(self, data: Tensor, generator: torch.Generator) -> None:
+    def cluster_embedding(self, data: Tensor, generator: torch.Generator, *, starts: int = _STARTS) -> None:
         """Set the centroids by k-means on the embedding of all rows."""
         embedded = rows_embedded(self, data)
         refuse_infinite(embedded)
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-        model = KMeans(len(self.centers), n_init=_STARTS, random_state=seed)
+        model = KMeans(len(self.centers), n_init=starts, random_state=seed)
         # One thread: sums in the order of several are not the same twice. Too few distinct rows are
         # reported as a collapse when the fit is over.
         with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,9 +28,9 @@ class _SelfTrained(CentroidModel):
     target: Tensor
     labels: Tensor
 
-    def __init__(self, autoencoder: Autoencoder, settings: Any, *, gamma: float, reconstruct: bool) -> None:
+    def __init__(self, autoencoder: Autoencoder, settings: Any, *, gamma: float | None = None) -> None:
         super().__init__(autoencoder, settings, learned=True)
-        self.gamma, self.reconstruct = gamma, reconstruct
+        self.gamma = gamma
         self.register_buffer("target", torch.empty(0, settings.n_clusters))
         self.register_buffer("labels", torch.empty(0, dtype=torch.long))
 
@@ -38,14 +39,16 @@ class _SelfTrained(CentroidModel):
         return -torch.log1p(squared_distances(z, self.centers))
 
     def loss(self, x: Tensor, rows: Tensor) -> Terms:
-        """γ KL(p‖q) (Eq. 2), mean over rows, and the reconstruction for IDEC."""
+        """KL(p‖q) (Eq. 2), mean over rows; for IDEC γ d KL(p‖q) and the reconstruction from d columns."""
         z = self.embed(x)
         p = self.target.index_select(0, rows)
         divergence = (torch.xlogy(p, p) - p * self.logits(z).log_softmax(dim=1)).sum() / len(x)
-        terms = {"clustering": self.gamma * divergence}
-        if self.reconstruct:
-            terms["reconstruction"] = squared_error(x, self.decode(z))
-        return terms
+        if self.gamma is None:
+            return {"clustering": divergence}
+        return {
+            "clustering": self.gamma * x[0].numel() * divergence,
+            "reconstruction": squared_error(x, self.decode(z)),
+        }
 
     def update_target(self, data: Tensor, step: int) -> bool:
         """Compute p on all rows; True if hardly a label has changed since the last time."""
@@ -65,7 +68,7 @@ class _SelfTrained(CentroidModel):
     def phases(self) -> list[Phase]:
         settings = self.settings
         adam = Adam(settings.learning_rate)
-        moved = self.autoencoder if self.reconstruct else self.autoencoder.encoder
+        moved = self.autoencoder.encoder if self.gamma is None else self.autoencoder
         return [
             self.pretraining(settings.pretrain_epochs, adam),
             Phase(
@@ -75,7 +78,7 @@ class _SelfTrained(CentroidModel):
                 [*moved.parameters(), self.centers],
                 adam,
                 settings.batch_size,
-                begin=self.cluster_embedding,
+                begin=partial(self.cluster_embedding, starts=settings.kmeans_starts),
                 before_step=self.update_target,
                 every=settings.update_interval or 1,
                 end=self.forget,
@@ -101,6 +104,9 @@ class DEC(WithPresets, DeepClusterer):
         smaller sets.
     tol : float
         Stop when a smaller share of the labels has changed from one update to the next.
+    kmeans_starts : int
+        Of the k-means that places the centroids; the best by its own criterion is taken, which need not be
+        the best to begin with.
     epochs : int
         At most, after pretraining.
     pretrain_epochs : int
@@ -121,6 +127,7 @@ class DEC(WithPresets, DeepClusterer):
         *,
         update_interval: int | None = None,
         tol: float = 1e-3,
+        kmeans_starts: int = 20,
         embedding_dim: int | None = None,
         hidden: Any = None,
         activation: str = "leaky_relu",
@@ -141,6 +148,7 @@ class DEC(WithPresets, DeepClusterer):
         self.n_clusters = n_clusters
         self.update_interval = update_interval
         self.tol = tol
+        self.kmeans_starts = kmeans_starts
         self.embedding_dim = embedding_dim
         self.hidden = hidden
         self.activation = activation
@@ -163,21 +171,22 @@ class DEC(WithPresets, DeepClusterer):
         positive("tol", self.tol, zero=True)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
-        return _SelfTrained(self._autoencoder(n_features, generator), self, gamma=1.0, reconstruct=False)
+        return _SelfTrained(self._autoencoder(n_features, generator), self)
 
 
 class IDEC(WithPresets, DeepClusterer):
     """Improved deep embedded clustering (Guo, Gao, Liu and Yin, 2017): DEC that keeps reconstructing.
 
-    The loss is ‖x − x̂‖² + γ KL(p‖q), mean over rows, with squares summed over columns as in the paper. The
-    released code takes their mean: multiply `gamma` by the number of columns for its balance.
+    The loss is ‖x − x̂‖² + γ d KL(p‖q), mean over rows, for d columns. This is the balance of the released
+    code, which takes the mean of the squares and γ KL(p‖q). The paper prints their sum without d: with the
+    784 pixels of an image clusters would then hardly count.
 
     Parameters
     ----------
     n_clusters : int
     gamma : float
         Weight of the clustering term.
-    update_interval, tol, epochs, pretrain_epochs
+    update_interval, tol, kmeans_starts, epochs, pretrain_epochs
         As in :class:`DEC`.
     embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
     n_init, device, random_state, verbose, checkpoint, checkpoint_every
@@ -196,6 +205,7 @@ class IDEC(WithPresets, DeepClusterer):
         gamma: float = 0.1,
         update_interval: int | None = None,
         tol: float = 1e-3,
+        kmeans_starts: int = 20,
         embedding_dim: int | None = None,
         hidden: Any = None,
         activation: str = "leaky_relu",
@@ -217,6 +227,7 @@ class IDEC(WithPresets, DeepClusterer):
         self.gamma = gamma
         self.update_interval = update_interval
         self.tol = tol
+        self.kmeans_starts = kmeans_starts
         self.embedding_dim = embedding_dim
         self.hidden = hidden
         self.activation = activation
@@ -240,5 +251,4 @@ class IDEC(WithPresets, DeepClusterer):
         positive("gamma", self.gamma, zero=True)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
-        network = self._autoencoder(n_features, generator)
-        return _SelfTrained(network, self, gamma=self.gamma, reconstruct=True)
+        return _SelfTrained(self._autoencoder(n_features, generator), self, gamma=self.gamma)

@@ -20,6 +20,7 @@ _WHOLE = {
     "n_init": 1,
     "checkpoint_every": 1,
     "update_interval": 1,
+    "kmeans_starts": 1,
 }
 _MAY_BE_NONE = {"embedding_dim", "patience", "update_interval"}
 
