@@ -188,6 +188,21 @@ def test_other_attributes_are_refused():
         propagate(Turned("data"), torch.rand(2, 2, 5), torch.ones(2, 3, 5))
 
 
+def test_layers_without_a_rule_are_explained_by_gradients():
+    X = np.random.default_rng(0).normal(size=(60, 6)).astype(np.float32)
+    encoder = nn.Sequential(nn.Linear(6, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 3))
+    decoder = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 6))
+    model = AutoencoderKMeans(3, autoencoder=(encoder, decoder), epochs=2, random_state=0).fit(X)
+    with pytest.raises(TypeError, match=r"LayerNorm, which has no rule.*method='ig'\) needs no rules"):
+        wc.explain(model, X)
+    ex = wc.explain(model, X, method="ig", steps=200)
+    np.testing.assert_array_equal(ex.assigned, model.labels_)
+    assert ex.details["propagation"] is None
+    # Complete: the values bridge the evidence of the reference and that of the row.
+    np.testing.assert_allclose(ex.values.sum(axis=1) + ex.base_values, ex.evidence, rtol=0.02, atol=0.02)
+    assert np.abs(ex.values).max() > 0.1
+
+
 class Overwriting(nn.Module):
     def __init__(self):
         super().__init__()

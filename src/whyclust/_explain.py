@@ -162,6 +162,8 @@ def explain_rows(
     background: Any = None,
 ) -> Explanation:
     """Explain the rows of a table by a network; for `given` labels if there are any."""
+    if method != "neon":
+        net = _without_propagation(net)
     table = net.read(X)
     shape = table.image_shape or net.image_shape
     names = list(net.feature_names) if net.named or table.names is None else table.names
@@ -218,6 +220,14 @@ def explain_rows(
         given=given,
         fidelity=fidelity,
     )
+
+
+def _without_propagation(net: Neuralized) -> Neuralized:
+    """The network for a method that brings its own values: layers of an encoder need no rules for it."""
+    trunk = net.features.trunk
+    if trunk is None:
+        return net
+    return replace(net, features=replace(net.features, trunk=trunk.silent()))
 
 
 def judges(net: Neuralized, found: Relevance | Explanation) -> list[tuple[Neuralized, NDArray]]:

@@ -38,7 +38,8 @@ class Trunk:
         From where the first layer sees its inputs, usually the mean of the data: columns may have no
         natural zero, and what is usual says nothing of a cluster.
     rules : str, Rule, mapping or callable
-        How relevance passes its layers: see :func:`whyclust.propagate.propagate`.
+        How relevance passes its layers: see :func:`whyclust.propagate.propagate`. With None it does not:
+        other methods need no rules, so they explain layers that have none.
     """
 
     module: nn.Module
@@ -83,9 +84,15 @@ class Trunk:
             reference=seen_from.astype(np.float32),
         )
 
+    def silent(self) -> Trunk:
+        """The same layers, through which no relevance passes."""
+        return replace(self, rules=None)
+
     @property
-    def told(self) -> str:
+    def told(self) -> str | None:
         """How relevance passes the layers, in words."""
+        if self.rules is None:
+            return None
         rule = PRESETS.get(self.rules, self.rules) if isinstance(self.rules, str) else self.rules
         return f"layer-wise relevance propagation, {rule}, columns seen from their mean"
 
@@ -102,6 +109,8 @@ class Trunk:
 
     def relevance(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
         """Relevance of the rows' columns, given that of the outputs."""
+        if self.rules is None:
+            return np.zeros_like(rows)
         parts = [
             propagate(self.module, part, relevance, rules=self._rules).numpy()
             for part, relevance in zip(self._parts(rows), self._parts(at_outputs), strict=True)

@@ -26,8 +26,8 @@ class Trunk(Protocol):
     """Layers that are not affine, as a network's features need them."""
 
     @property
-    def told(self) -> str:
-        """How relevance passes the layers, in words."""
+    def told(self) -> str | None:
+        """How relevance passes the layers, in words; None if it does not."""
         ...
 
     @property
@@ -42,6 +42,10 @@ class Trunk(Protocol):
 
     def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
         """The same layers behind a linear one, a·(x − origin) + offset."""
+        ...
+
+    def silent(self) -> Trunk:
+        """The same layers, through which no relevance passes."""
         ...
 
     def activations(self, rows: NDArray) -> NDArray:

@@ -216,7 +216,8 @@ def _layer(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
     kind = type(layer).__name__
     raise TypeError(
         f"Layer {name!r} is a {kind}, which has no rule: build it from nn.Sequential, Residual, Sum and "
-        f"Concatenate of layers that have one, or register a function with register_rule({kind})(function)."
+        f"Concatenate of layers that have one, or register a function with register_rule({kind})(function); "
+        "explain(..., method='ig') needs no rules."
     )
 
 
