@@ -138,9 +138,9 @@ def test_starts_of_k_means(kind, rows, monkeypatch):
     asked = []
 
     class Watched(centroids.KMeans):
-        def __init__(self, n_clusters, *, n_init, random_state):
+        def __init__(self, n_clusters, *, n_init, **more):
             asked.append(n_init)
-            super().__init__(n_clusters, n_init=n_init, random_state=random_state)
+            super().__init__(n_clusters, n_init=n_init, **more)
 
     monkeypatch.setattr(centroids, "KMeans", Watched)
     small(kind, pretrain_epochs=1, epochs=1, kmeans_starts=3).fit(rows)
@@ -255,6 +255,36 @@ def test_dcn_gives_empty_clusters_another_place(rows, reseed):
         model.move_centers(data, torch.arange(N))
         model.revive(data, 2)
     assert int(model.reseeded) == 2  # now they have members
+
+
+def test_dcn_centroids_are_brought_to_their_members(rows):
+    model = built(small(DCN))
+    data = torch.from_numpy(np.vstack([rows, rows + 1.5]))
+    z, _, centers = seen(model, data.numpy())
+    centers[2] += 1e4  # has no member, and stays
+    model.centers[2] += 1e4
+    for _ in range(100):  # Lloyd's steps, with the centroids as they are
+        labels = ((z[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+        for k in set(labels):
+            centers[k] = z[labels == k].mean(axis=0)
+    with torch.no_grad():
+        before = model.centers.clone()
+        for epoch in (0, 9):
+            model.revive(data, epoch)
+            model.earlier_counts -= 1  # all had members
+            assert torch.equal(model.centers, before)
+        model.revive(data, 10)
+    assert not torch.equal(model.centers[:2], before[:2])
+    np.testing.assert_allclose(model.centers, centers, rtol=1e-4, atol=1e-5)
+
+
+def test_dcn_ends_with_centroids_among_their_members():
+    X = make_blobs(120, 5, centers=4, random_state=0)[0].astype(np.float32)
+    model = small(DCN, pretrain_epochs=3, epochs=3, learning_rate=0.01).fit(X)
+    z = model.transform(X)
+    for k in np.unique(model.labels_):
+        middle = z[model.labels_ == k].mean(axis=0)
+        np.testing.assert_allclose(model.cluster_centers_[k], middle, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [DCN, DKM])

@@ -94,13 +94,15 @@ class CentroidModel(DeepModel):
         embedded = rows_embedded(self, data)
         refuse_infinite(embedded)
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-        model = KMeans(len(self.centers), n_init=starts, random_state=seed)
-        # One thread: sums in the order of several are not the same twice. Too few distinct rows are
-        # reported as a collapse when the fit is over.
-        with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(embedded.cpu().numpy())
-        self.centers.data.copy_(torch.from_numpy(model.cluster_centers_))
+        self.centers.data.copy_(_k_means(embedded, len(self.centers), n_init=starts, random_state=seed))
+
+    def settle(self, data: Tensor) -> None:
+        """Move centroids that have members to where k-means takes them from where they are."""
+        embedded = rows_embedded(self, data)
+        refuse_infinite(embedded)
+        used = squared_distances(embedded, self.centers).argmin(dim=1).unique()
+        start = self.centers[used].detach().cpu().numpy()
+        self.centers.data[used] = _k_means(embedded, len(used), init=start, n_init=1).to(self.centers)
 
     def seed_empty(self, empty: list[int], z: Tensor) -> None:
         """Move centroids, one after the other, to the embedded row that is farthest from all others."""
@@ -110,6 +112,17 @@ class CentroidModel(DeepModel):
             self.centers.data[cluster] = z[distance.argmax()]
             distance = torch.minimum(distance, (z - self.centers[cluster]).square().sum(dim=1))
         self.reseeded += len(empty)
+
+
+def _k_means(embedded: Tensor, n_clusters: int, **settings: Any) -> Tensor:
+    """Centroids of k-means."""
+    model = KMeans(n_clusters, **settings)
+    # One thread: sums in the order of several are not the same twice. Too few distinct rows are
+    # reported as a collapse when the fit is over.
+    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(embedded.cpu().numpy())
+    return torch.from_numpy(model.cluster_centers_)
 
 
 def squared_error(x: Tensor, back: Tensor) -> Tensor:

@@ -18,6 +18,9 @@ from whyclust.deep.training import evaluating
 
 # Members that a centroid is taken to have had before the first: it moves by 1/count with each.
 _FIRST_COUNT = 100
+# Epochs after which k-means brings centroids to their members again, as in the released code: slower and
+# slower, they fall behind an embedding that shrinks.
+_SETTLED_EVERY = 10
 
 
 class _ClusteringNetwork(CentroidModel):
@@ -59,6 +62,8 @@ class _ClusteringNetwork(CentroidModel):
 
     def revive(self, data: Tensor, epoch: int) -> None:
         """Give centroids that had no member in the last epoch another place, and their first count."""
+        if epoch and epoch % _SETTLED_EVERY == 0:
+            self.settle(data)
         empty = torch.nonzero(self.counts == self.earlier_counts).flatten().tolist() if epoch else []
         if empty and self.settings.reseed:
             self.seed_empty(empty, rows_embedded(self, data))
@@ -80,6 +85,7 @@ class _ClusteringNetwork(CentroidModel):
                 begin=self.cluster_embedding,
                 before_epoch=self.revive,
                 after_step=self.move_centers,
+                end=self.settle,
                 patience=settings.patience,
             ),
         ]
@@ -90,7 +96,8 @@ class DCN(WithPresets, DeepClusterer):
 
     Steps of the autoencoder, which bring rows nearer to their centroids, take turns with steps of the
     centroids, which follow their members at a rate of 1/count. The count begins at 100 and is never reset, so
-    centroids come to rest.
+    centroids come to rest; every ten epochs and at the end k-means on all rows, begun with the centroids as
+    they are, brings them to their members again, as in the released code.
 
     Parameters
     ----------
