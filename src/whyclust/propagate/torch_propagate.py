@@ -16,6 +16,10 @@ from whyclust.propagate.torch_walk import Down, Walk, chain, evaluating
 Rules = str | Rule | Mapping[str | type, Rule] | Callable[[str, nn.Module], Rule | None] | Assignment
 
 
+# Rows on which the walk is compared with the module.
+_CHECKED = 8
+
+
 @dataclass(frozen=True, eq=False)
 class Propagation:
     """Relevance everywhere in a module.
@@ -166,13 +170,14 @@ def _up(module: nn.Module, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
         ) from error
     if any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
         return outputs, way_down  # they would be run
-    # Functions that overwrite what others read are not seen by the walk. Two rows will tell.
+    # Functions that overwrite what others read are not seen by the walk. A few rows will tell.
     with evaluating(module):
-        expected = plain(module(inputs[:2].clone()))
+        expected = plain(module(inputs[:_CHECKED].clone()))
     if not expected.isfinite().all():
         return outputs, way_down
     slack = 1e-3 * float(expected.abs().max())
-    if expected.shape != outputs[:2].shape or not torch.allclose(expected, outputs[:2], rtol=0, atol=slack):
+    walked = outputs[:_CHECKED]
+    if expected.shape != walked.shape or not torch.allclose(expected, walked, rtol=0, atol=slack):
         raise TypeError(
             f"The module ({type(module).__name__}) does not compute what its layers do one after the other, "
             "so relevance would be that of another network: look for functions that overwrite their "
