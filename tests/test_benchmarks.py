@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -23,11 +24,87 @@ def test_quick_form_prints_json(script, tmp_path):
     assert printed["quick"] is True
 
 
-def test_speed_compares_the_same_numbers(tmp_path):
+@pytest.fixture
+def scripts(monkeypatch):
+    """The folder of the benchmarks on the path."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def test_speed_compares_the_same_numbers(scripts):
     """The four layers written out give what the closed form gives."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        import speed
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    import speed
+
     assert speed.kernel(quick=True)["largest_difference"] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "before", "after", "expected"),
+    [
+        ("closed form", "values", [1.0, 2.0], [1.0, 2.0], "identical"),
+        ("closed form", "values", [1.0, 2.0], [1.0, 2.0 + 1e-12], "within"),
+        ("closed form", "values", [1.0, 2.0], [1.0, 2.0 + 1e-11], "moved"),
+        ("closed form", "values", [1.0, np.nan], [1.0, np.nan], "identical"),
+        ("closed form", "values", [1.0, 2.0], [1.0, np.nan], "moved"),
+        ("closed form", "values", [1.0, 2.0], [1.0], "moved"),
+        ("closed form", "assigned", [1, 2], [1, 3], "moved"),
+        ("closed form", "assigned", ["a", "b"], ["a", "c"], "moved"),
+        ("deep relevance", "values", [1.0, 2.0], [1.0, 2.0 + 1e-5], "within"),
+        ("deep relevance", "values", [1.0, 2.0], [1.0, 2.0 + 1e-4], "moved"),
+        ("deep relevance", "assigned", [1, 2], [1, 3], "moved"),
+        ("training", "weights/a", [1.0, 2.0], [1.0, 2.0 + 4e-16], "moved"),
+        ("audit", "auc", [1.0, 2.0], [1.0, 2.0 + 4e-16], "moved"),
+        ("text", "error", "ValueError: a", "ValueError: b", "moved"),
+    ],
+)
+def test_recordings_are_told_apart_by_the_tolerance_of_their_kind(
+    scripts, kind, entry, before, after, expected
+):
+    from recording_parts.cases import Recording
+    from recording_parts.comparing import compare
+
+    old, new = (Recording({"a": kind}, {"a": {entry: np.array(value)}}) for value in (before, after))
+    (found,) = compare(old, new)
+    assert found.verdict == expected
+
+
+def test_recordings_are_compared_case_by_case_and_entry_by_entry(scripts):
+    from recording_parts.cases import Recording
+    from recording_parts.comparing import compare
+
+    def verdict(before, after, name="a", kind="training"):
+        old, new = (
+            Recording({name: kind}, {name: {key: np.array(value) for key, value in found.items()}})
+            for found in (before, after)
+        )
+        return compare(old, new)[0]
+
+    assert verdict({"x": 1.0, "y": 2.0}, {"x": 1.0}).verdict == "moved"
+    assert verdict({"x": 1.0}, {"x": 1.0, "y": 2.0}).verdict == "identical"
+    assert verdict({"x": 1.0}, {"error": "ValueError: no"}).verdict == "moved"
+    assert verdict({"error": "ValueError: no"}, {"x": 1.0}).verdict == "moved"
+    # Weights may be called otherwise, if they are the same.
+    assert verdict({"weights/a": [1.0, 2.0]}, {"weights/b": [1.0, 2.0]}).verdict == "identical"
+    assert verdict({"weights/a": [1.0, 2.0]}, {"weights/b": [1.0, 2.5]}).verdict == "moved"
+    # Rounding of a zero counts beside the values that it belongs to.
+    before, after = {"values": 1e3, "base_values": 1e-14}, {"values": 1e3, "base_values": -1e-14}
+    assert verdict(before, after, kind="closed form").verdict == "within"
+    # A change that was asked for covers the entries that it names.
+    listed = "deep: explain CNet"
+    before = {"values": 1.0, "evidence": 1.0, "beta": 5.0}
+    assert verdict(before, {**before, "beta": 0.5}, listed, "deep relevance").verdict == "asked to change"
+    assert verdict(before, {**before, "evidence": 0.5}, listed, "deep relevance").verdict == "moved"
+    assert compare(Recording({"a": "text"}, {"a": {}}), Recording({}, {}))[0].verdict == "moved"
+
+
+def test_recordings_come_back_from_files(scripts, tmp_path):
+    from recording_parts.cases import Case, read, record, write
+
+    def fail():
+        raise ValueError("not today")
+
+    cases = [Case("one", "text", lambda: {"a/b": ["x", "y"], "n": 3}), Case("two", "audit", fail)]
+    write(record(cases), tmp_path / "recording.npz")
+    found = read(tmp_path / "recording.npz")
+    assert found.kinds == {"one": "text", "two": "audit"}
+    assert found.entries["one"]["a/b"].tolist() == ["x", "y"] and found.entries["one"]["n"] == 3
+    assert str(found.entries["two"]["error"]) == "ValueError: not today"
