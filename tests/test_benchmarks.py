@@ -108,3 +108,91 @@ def test_recordings_come_back_from_files(scripts, tmp_path):
     assert found.kinds == {"one": "text", "two": "audit"}
     assert found.entries["one"]["a/b"].tolist() == ["x", "y"] and found.entries["one"]["n"] == 3
     assert str(found.entries["two"]["error"]) == "ValueError: not today"
+
+
+def written_package(folder, **files):
+    """A package of these modules, and what the counts say of it."""
+    from structure_parts.trees import Package
+
+    for name, text in {"__init__": "__all__ = ['Explanation']", **files}.items():
+        path = folder / "whyclust" / f"{name.replace('__of__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Package.read(folder)
+
+
+def test_declarations_are_counted_wherever_they_stand(scripts, tmp_path):
+    from structure_parts.declarations import count_declarations
+
+    base = """
+class Shared(BaseEstimator):
+    epochs: int = parameter(100, whole(0))
+    device: Any = parameter(
+        "auto",
+    )
+    labels_: Any
+    _private: int = 3
+    ASIDE: ClassVar[set] = set()
+"""
+    model = """
+from whyclust.deep.base import Shared
+RATE = Parameter("learning_rate", 1e-3)
+class Old(Shared):
+    def __init__(
+        self, gamma=0.1
+    ):
+        self.gamma = gamma
+class New(Shared):
+    gamma: float = parameter(0.1, positive)
+class Network(Module):
+    centers: Tensor
+"""
+    found = count_declarations(written_package(tmp_path, deep__of__base=base, deep__of__models=model))
+    assert found["by_kind"] == {"class bodies": 1 + 3 + 1, "constructors": 4, "lists": 1}
+    assert found["lines"] == 10
+
+
+def test_dispatch_is_told_from_guards_and_from_foreign_types(scripts, tmp_path):
+    from structure_parts.dispatch import count_dispatch
+
+    own = """
+class Explanation:
+    beta_: float
+class Head:
+    noise: float
+"""
+    asking = """
+from pathlib import Path
+from whyclust.own import Explanation, Head
+BOTH = (Head, int)
+def ask(x, y):
+    if isinstance(x, Head):
+        return 1
+    if not isinstance(y, Head):
+        raise TypeError
+    if isinstance(y, Head):
+        return y
+    isinstance(x, BOTH), isinstance(x, Path), isinstance(x, Explanation)
+    hasattr(x, "beta_"), getattr(x, "noise", None), getattr(x, "noise"), hasattr(x, "fit")
+    return type(x) is Head or type(x).__module__ == "whyclust.own" or type(x).__name__ in BOTH
+"""
+    found = count_dispatch(written_package(tmp_path, own=own, asking=asking))
+    kinds = {"isinstance": 3, "inputs": 1, "probes": 2, "names": 2, "guards": 2, "tables": 0}
+    assert found["by_kind"] == kinds
+    assert found["dispatch"] == 8
+
+
+def test_the_circle_of_imports_counts_those_on_use(scripts, tmp_path):
+    from structure_parts.cycle import find_cycle
+
+    explanation = "class Explanation:\n    def plot(self):\n        from whyclust.plots import draw"
+    modules = {
+        "explanation": explanation,
+        "plots": "from whyclust.words import say",
+        "words": "from whyclust import explanation",
+        "aside": "if TYPE_CHECKING:\n    from whyclust import explanation",
+    }
+    found = find_cycle(written_package(tmp_path / "round", **modules))
+    assert found["modules"] == ["whyclust.explanation", "whyclust.plots", "whyclust.words"]
+    modules["words"] = "import whyclust.aside"
+    assert find_cycle(written_package(tmp_path / "open", **modules))["modules"] == []

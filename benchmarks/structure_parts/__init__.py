@@ -1,0 +1,1 @@
+"""How the counts of the structure are taken."""
