@@ -15,6 +15,7 @@ from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, centroids  # n
 from whyclust.deep.centroids import squared_distances  # noqa: E402
 from whyclust.deep.dec import target_distribution  # noqa: E402
 from whyclust.deep.dkm import annealed  # noqa: E402
+from whyclust.deep.phases import Batch  # noqa: E402
 
 N, D, P, K = 12, 4, 3, 3
 
@@ -37,6 +38,11 @@ def seen(model, x):
     with torch.no_grad():
         z, back = model.autoencoder(torch.from_numpy(x))
     return z.double().numpy(), back.double().numpy(), model.centers.detach().double().numpy()
+
+
+def batch(x, rows=None):
+    rows = torch.arange(len(x)) if rows is None else rows
+    return Batch(x, rows, x, epoch=0, done=0.0, generator=torch.Generator())
 
 
 def small(kind, **more):
@@ -106,7 +112,7 @@ def test_self_training_loss(kind, rows):
     chosen = np.array([7, 2, 11, 5])
     p = literal_p(q)
     divergence = np.mean([sum(p[i, j] * math.log(p[i, j] / q[i, j]) for j in range(K)) for i in chosen])
-    terms = model.loss(torch.from_numpy(rows[chosen]), torch.from_numpy(chosen))
+    terms = model.loss(batch(torch.from_numpy(rows[chosen]), torch.from_numpy(chosen)))
     # d: the balance of the released code, mean squares and γ KL, times d.
     weight = 1.0 if kind is DEC else 0.3 * rows.shape[1]
     assert terms["clustering"].item() == pytest.approx(weight * divergence, rel=1e-4)
@@ -129,7 +135,7 @@ def test_dec_gradient_of_a_centroid(rows):
         for j in range(K):
             apart = z[i] - centers[j]
             expected[j] -= 2 * (p[i, j] - q[i, j]) * apart / (1 + apart @ apart) / N
-    model.loss(torch.from_numpy(rows), torch.arange(N))["clustering"].backward()
+    model.loss(batch(torch.from_numpy(rows)))["clustering"].backward()
     np.testing.assert_allclose(model.centers.grad, expected, atol=1e-6)
 
 
@@ -210,7 +216,7 @@ def test_dcn_loss(rows):
     for i in range(N):
         reconstruction.append(np.sum((rows[i] - back[i]) ** 2))
         clustering.append(0.5 * 0.7 * min(np.sum((z[i] - center) ** 2) for center in centers))
-    terms = model.loss(torch.from_numpy(rows), torch.arange(N))
+    terms = model.loss(batch(torch.from_numpy(rows)))
     assert terms["reconstruction"].item() == pytest.approx(np.mean(reconstruction), rel=1e-4)
     assert terms["clustering"].item() == pytest.approx(np.mean(clustering), rel=1e-4)
 
@@ -225,7 +231,7 @@ def test_dcn_centroids_follow_row_by_row(rows):
             counts[label] += 1
             centers[label] -= (centers[label] - row) / counts[label]
         with torch.no_grad():
-            model.move_centers(torch.from_numpy(rows), torch.arange(N))
+            model.move_centers(batch(torch.from_numpy(rows)))
         np.testing.assert_array_equal(model.counts, counts)
         np.testing.assert_allclose(model.centers, centers, rtol=1e-5)
 
@@ -237,7 +243,7 @@ def test_dcn_gives_empty_clusters_another_place(rows, reseed):
     model.centers[1:] += 1e4  # two that no row is near to
     with torch.no_grad():
         model.revive(data, 0)
-        model.move_centers(data, torch.arange(N))
+        model.move_centers(batch(data))
         assert model.counts.tolist() == [100 + N, 100, 100]
         before = model.centers.clone()
         model.revive(data, 1)
@@ -252,7 +258,7 @@ def test_dcn_gives_empty_clusters_another_place(rows, reseed):
     np.testing.assert_allclose(model.centers[2], second, rtol=1e-6)
     assert int(model.reseeded) == 2
     with torch.no_grad():
-        model.move_centers(data, torch.arange(N))
+        model.move_centers(batch(data))
         model.revive(data, 2)
     assert int(model.reseeded) == 2  # now they have members
 
@@ -311,7 +317,7 @@ def test_dkm_loss(rows, alpha):
         clustering.append(0.7 * np.sum(weights * distances))
         found = model.probabilities(torch.from_numpy(z[[i]]).float())[0].detach()
         np.testing.assert_allclose(found, weights, rtol=1e-2 if alpha > 10 else 1e-4, atol=1e-6)
-    terms = model.loss(torch.from_numpy(rows), torch.arange(N))
+    terms = model.loss(batch(torch.from_numpy(rows)))
     assert terms["reconstruction"].item() == pytest.approx(np.mean(reconstruction), rel=1e-4)
     assert terms["clustering"].item() == pytest.approx(np.mean(clustering), rel=1e-4)
 
@@ -319,7 +325,7 @@ def test_dkm_loss(rows, alpha):
 def test_dkm_gradient_goes_through_the_softmax(rows):
     model = built(small(DKM, alpha=2.0))
     data = torch.from_numpy(rows)
-    loss = model.loss(data, torch.arange(N))["clustering"]
+    loss = model.loss(batch(data))["clustering"]
     loss.backward()
     z, _, centers = seen(model, rows)
 

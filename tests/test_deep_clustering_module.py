@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -12,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import whyclust.deep  # noqa: E402
 from whyclust.deep.averaging import AveragedWeights  # noqa: E402
+from whyclust.deep.base import DeepClusterer  # noqa: E402
 from whyclust.deep.clustering_head import (  # noqa: E402
     ClusteringHead,
     concentrations,
@@ -21,7 +23,7 @@ from whyclust.deep.clustering_head import (  # noqa: E402
 from whyclust.deep.clustering_module import ClusteringModule  # noqa: E402
 from whyclust.deep.mixture_em import ClusteringModuleEM, em_step  # noqa: E402
 from whyclust.deep.mixture_loss import ambiguity, balance, module_terms  # noqa: E402
-from whyclust.deep.presets import ALIASES, NAMES, TABLES, settings  # noqa: E402
+from whyclust.deep.presets import ALIASES, NAMES  # noqa: E402
 
 
 def problem(seed=0, n=7, d=3, k=4):
@@ -176,7 +178,7 @@ def test_mean_of_the_weights_of_the_last_epoch():
             value += 1.0
             weight.data.fill_(value)
             bias.data.fill_(-value)
-            average.after_step(nothing, nothing)
+            average.after_step(None)
     average.end(nothing)
     assert weight.tolist() == [[5.0, 5.0], [5.0, 5.0]]  # of 4, 5 and 6
     assert bias.tolist() == [-5.0, -5.0]
@@ -187,7 +189,7 @@ def test_without_a_whole_epoch_weights_stay():
     weight = torch.nn.Parameter(torch.ones(2))
     average = AveragedWeights([weight], last_epoch=5)
     average.before_epoch(torch.zeros(0), 0)
-    average.after_step(torch.zeros(0), torch.zeros(0))
+    average.after_step(None)
     average.end(torch.zeros(0))
     assert weight.tolist() == [1.0, 1.0]
 
@@ -328,7 +330,11 @@ def test_patience_ends_early_and_still_averages():
         ({"prior": [1, 2]}, "expected 3 positive numbers"),
         ({"prior": [1, 2, 0]}, "expected 3 positive numbers"),
         ({"prior": ["a", "b", "c"]}, "expected 3 positive numbers"),
-        ({"init": "pca"}, "expected 'k-means\\+\\+' or 'random'"),
+        ({"init": "pca"}, "init='pca' is unknown, expected one of k-means\\+\\+, k-means, random"),
+        ({"init": 3}, "init=3 is unknown"),
+        ({"init": np.zeros((2, 2))}, r"init has shape \(2, 2\), expected finite numbers of shape \(3, "),
+        ({"init": [["a", "b"]] * 3}, "expected finite numbers"),
+        ({"init": np.full((3, 2), np.nan)}, "expected finite numbers"),
         ({"e3_weight": -1}, "e3_weight=-1"),
         ({"epochs": 0}, "epochs=0"),
         ({"learning_rate": 0}, "learning_rate=0"),
@@ -340,6 +346,20 @@ def test_bad_settings(wrong, told):
     X, _ = blobs(30)
     with pytest.raises(ValueError, match=told):
         ClusteringModule(**{"n_clusters": 3, **wrong}).fit(X)
+
+
+def test_centres_to_begin_with():
+    X, y = blobs(90)
+    centers = np.stack([X[y == cluster].mean(axis=0) for cluster in range(3)])
+    # So short a fit leaves the centres where they were put.
+    near = {"epochs": 1, "averaging": False, "learning_rate": 1e-8, "random_state": 0}
+    given = ClusteringModule(3, init=centers, **near).fit(X)
+    np.testing.assert_allclose(given.cluster_centers_, centers, atol=1e-5)
+    assert clone(given).fit(X).labels_.tolist() == given.labels_.tolist()
+    found = ClusteringModule(3, init="k-means", **near).fit(X)
+    best = KMeans(3, n_init=10, random_state=0).fit(X).cluster_centers_
+    apart = ((found.cluster_centers_[:, None] - best) ** 2).sum(axis=2).min(axis=1)
+    assert apart.max() < 1e-8
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.int64, np.float32])
@@ -485,24 +505,28 @@ def test_preset_of_pendigit():
     assert (model.n_clusters, model.alpha, model.batch_size, model.epochs) == (10, 13, 80, 150)
 
 
-@pytest.mark.parametrize("model", sorted(TABLES))
+@pytest.mark.parametrize("kind", [kind for kind in DeepClusterer.known.values() if kind.presets])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("pretrained", [True, False])
-def test_every_preset_is_made_of_parameters(model, name, pretrained):
-    found = settings(model, name, pretrained=pretrained)
-    estimator = getattr(whyclust.deep, model)(**found)
+def test_every_preset_is_made_of_parameters(kind, name, pretrained):
+    found = kind.presets[name] | ({} if pretrained else kind.presets_from_random.get(name, {}))
+    at_random = {} if pretrained or "pretrain_epochs" not in kind.declared else {"pretrain_epochs": 0}
+    estimator = kind.preset(name, **at_random)
     assert {key: estimator.get_params()[key] for key in found} == found
 
 
 def test_presets_of_the_other_models():
     # Table 9, column USPS.
-    assert settings("DEC", "usps") == {"n_clusters": 10, "update_interval": 30, "embedding_dim": 30}
-    assert settings("IDEC", "usps")["gamma"] == 0.1
-    assert settings("DKM", "usps")["lam"] == 0.1
-    assert settings("DKM", "usps", pretrained=False)["lam"] == 0.01
-    assert settings("CNet", "20news")["n_clusters"] == 20
+    deep = whyclust.deep
+    assert deep.DEC.presets["usps"] == {"n_clusters": 10, "update_interval": 30, "embedding_dim": 30}
+    assert deep.IDEC.preset("usps").gamma == 0.1
+    assert deep.DKM.preset("usps").lam == 0.1
+    assert deep.DKM.preset("usps", pretrain_epochs=0).lam == 0.01
+    assert deep.CNet.preset("20news").n_clusters == 20
 
 
 def test_unknown_preset():
-    with pytest.raises(ValueError, match="No preset is called 'iris', expected one of mnist"):
+    with pytest.raises(
+        ValueError, match="No preset of ClusteringModule is called 'iris', expected one of"
+    ):
         ClusteringModule.preset("iris")

@@ -14,6 +14,7 @@ from whyclust.deep.autoencoder_k_means import AutoencoderKMeans  # noqa: E402
 from whyclust.deep.clustering_network import CNet, to_unit_scale  # noqa: E402
 from whyclust.deep.mixture_loss import ambiguity, network_terms, orthonormality  # noqa: E402
 from whyclust.deep.networks import Autoencoder  # noqa: E402
+from whyclust.deep.phases import Adam, Batch, Linear  # noqa: E402
 from whyclust.deep.presets import ALIASES, NAMES  # noqa: E402
 
 SMALL = {"hidden": (16,), "batch_size": 64, "random_state": 0}
@@ -75,7 +76,7 @@ def test_first_loss_of_the_network_is_that_of_the_formula():
     data = torch.from_numpy(X.astype(np.float32))
     with torch.no_grad():
         fresh.begin_joint(data, torch.Generator())
-        seen = fresh.joint_loss(data, torch.arange(50))
+        seen = fresh.joint_loss(Batch(data, torch.arange(50), data, 0, 0.0, torch.Generator()))
         z, back = fresh.autoencoder(data)
         gamma = torch.softmax(z @ fresh.head.encoder.weight.T + fresh.head.encoder.bias, dim=1)
         mu = fresh.head.decoder.weight.T + fresh.head.decoder.bias
@@ -134,9 +135,9 @@ def test_the_module_learns_alone_before_all_do():
     model = CNet(3, **SMALL, init="pretrained", epochs=1, pretrain_epochs=5, alpha=4.0)
     network = model._model(4, torch.Generator().manual_seed(0))
     phases = network.phases()
-    alone = {id(parameter) for parameter in phases[1].parameters}
+    alone = {id(parameter) for parameter in phases[1].updates[0].parameters}
     assert alone == {id(parameter) for parameter in network.head.parameters()}
-    assert len(phases[2].parameters) == len(list(network.parameters()))
+    assert len(phases[2].updates[0].parameters) == len(list(network.parameters()))
     data = torch.from_numpy(X.astype(np.float32))
     with torch.no_grad():
         phases[1].begin(data, torch.Generator().manual_seed(0))
@@ -237,13 +238,9 @@ def test_same_seed_same_result_and_no_global_state():
 
 def test_learning_rate_and_momentum_reach_the_optimiser():
     model = CNet(3, **TINY, init="random", learning_rate=2e-3, final_learning_rate=1e-4, momentum=0.99)
-    adam = model._model(4, torch.Generator().manual_seed(0)).phases()[-1].optimizer
-    assert (adam.learning_rate, adam.final_rate, adam.betas, adam.epsilon) == (
-        2e-3,
-        1e-4,
-        (0.99, 0.999),
-        1e-3,
-    )
+    (update,) = model._model(4, torch.Generator().manual_seed(0)).phases()[-1].updates
+    assert update.optimizer == Adam(2e-3, betas=(0.99, 0.999), epsilon=1e-3)
+    assert update.schedule == Linear(1e-4 / 2e-3)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +249,7 @@ def test_learning_rate_and_momentum_reach_the_optimiser():
         ({"alpha": -1}, "alpha=-1"),
         ({"beta": -1}, "beta=-1"),
         ({"lam": -1}, "lam=-1"),
-        ({"init": "k-means++"}, "expected 'random' or 'pretrained'"),
+        ({"init": "k-means++"}, "expected one of random, pretrained"),
         ({"momentum": 1.0}, "below 1"),
         ({"final_learning_rate": 0}, "final_learning_rate=0"),
         ({"prior": [1, 2]}, "expected 3 positive numbers"),

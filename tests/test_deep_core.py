@@ -21,7 +21,7 @@ from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans  # noqa: E402
 from whyclust.deep import keeping as keeping_module  # noqa: E402
 from whyclust.deep.keeping import Keeper  # noqa: E402
 from whyclust.deep.networks import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
-from whyclust.deep.phases import Adam, DeepModel, Phase, snapshot  # noqa: E402
+from whyclust.deep.phases import Adam, DeepModel, Linear, Phase, Update, snapshot  # noqa: E402
 from whyclust.deep.stored import from_arrays, to_arrays  # noqa: E402
 from whyclust.deep.training import Progress, train  # noqa: E402
 
@@ -70,13 +70,15 @@ class Line(DeepModel):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.tensor([[1.0, -1.0]]))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
-        self.options = {"epochs": 3, "batch_size": 4, "optimizer": Adam(0.1), **options}
+        self.options = {"epochs": 3, "batch_size": 4, "optimizer": Adam(0.1), "schedule": None, **options}
 
-    def loss(self, x, rows):
-        return {"square": ((x @ self.weight.T - 1) ** 2).mean(), "size": 0.1 * self.weight.abs().sum()}
+    def loss(self, batch):
+        return {"square": ((batch.x @ self.weight.T - 1) ** 2).mean(), "size": 0.1 * self.weight.abs().sum()}
 
     def phases(self):
-        return [Phase("line", loss=self.loss, parameters=[self.weight], **self.options)]
+        options = dict(self.options)
+        update = Update(self.loss, [self.weight], options.pop("optimizer"), options.pop("schedule"))
+        return [Phase("line", updates=[update], **options)]
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def rows():
 
 @pytest.mark.parametrize("final_rate", [None, 0.01])
 def test_loop_is_the_literal_one(rows, final_rate):
-    model = Line(optimizer=Adam(0.1, final_rate=final_rate))
+    model = Line(schedule=None if final_rate is None else Linear(final_rate / 0.1))
     progress = train(model, rows, torch.Generator().manual_seed(3))
 
     weight = torch.tensor([[1.0, -1.0]], requires_grad=True)
@@ -176,11 +178,11 @@ def interrupting_loss(monkeypatch, kind, after):
     """Press Ctrl-C in a loss, after so many steps."""
     plain, count = kind.reconstruction, [0]
 
-    def loss(self, x, rows):
+    def loss(self, batch):
         count[0] += 1
         if count[0] > after:
             raise KeyboardInterrupt
-        return plain(self, x, rows)
+        return plain(self, batch)
 
     monkeypatch.setattr(kind, "reconstruction", loss)
 

@@ -442,7 +442,7 @@ def test_averaging_with_patience_averages_any_last_epoch():
         average.before_epoch(torch.zeros(1), 2)
         for value in (1.0, 3.0, 5.0):
             weight.data.fill_(value)
-            average.after_step(torch.zeros(1), torch.zeros(1))
+            average.after_step(None)
         average.end(torch.zeros(1))
         assert weight.item() == expected
 
@@ -462,7 +462,7 @@ def test_dkm_has_its_own_adam_and_no_patience_while_it_anneals(table):
         return model._model(4, torch.Generator().manual_seed(0)).phases()[-1]
 
     annealed, constant = phase(pretrain_epochs=0), phase(alpha=10.0, pretrain_epochs=0)
-    assert annealed.optimizer == constant.optimizer == Adam(1e-3, epsilon=1e-7)
+    assert annealed.updates[0].optimizer == constant.updates[0].optimizer == Adam(1e-3, epsilon=1e-7)
     assert annealed.patience is None
     assert constant.patience == 2
     assert isinstance(annealed, Phase)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from whyclust.deep.phases import Phase
+from whyclust.deep.phases import Batch, Phase
 
 
 class AveragedWeights(nn.Module):
@@ -57,7 +57,7 @@ class AveragedWeights(nn.Module):
         if self.active:
             self.steps.zero_()
 
-    def after_step(self, x: Tensor, rows: Tensor) -> None:
+    def after_step(self, batch: Batch) -> None:
         """Take the weights of this step into account."""
         if not self.active:
             return

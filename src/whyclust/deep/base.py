@@ -9,31 +9,23 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
+from torch import Tensor
 
 from whyclust._validation import refuse_other_images
 from whyclust.deep.devices import choose_device, seed_torch
 from whyclust.deep.generation import Generative, spreads
 from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
-from whyclust.deep.networks import (
-    CONVOLUTIONAL,
-    DENSE,
-    Autoencoder,
-    convolutional_autoencoder,
-    dense_autoencoder,
-    given_autoencoder,
-    initialise,
-)
+from whyclust.deep.parameters import Declared, number, optional, path, setting, whole
 from whyclust.deep.phases import DeepModel, refuse_infinite
-from whyclust.deep.settings import check_image_shape, check_settings
+from whyclust.deep.presets import WithPresets
 from whyclust.deep.training import Progress, evaluating, train
 
 _BLOCK = 4096
@@ -46,9 +38,41 @@ _ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device"}
 
 
 class DeepClusterer(
-    Generative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    Declared,
+    WithPresets,
+    Generative,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
 ):
     """Base of all deep clusterings; a model says how it is built and what its phases are.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    epochs : int
+        Passes over the table.
+    batch_size : int
+        Rows of a step, at most.
+    learning_rate : float
+        Adam's, with ε = 1e-3 (section 5.2.1 of CM).
+    patience : int or None
+        Stop after so many epochs in which the loss did not fall by a thousandth.
+    n_init : int
+        Starts, of which the one with the lowest last loss is kept; starts with empty clusters come last.
+    device : str
+        ``"auto"`` is a CUDA card where there is one.
+    random_state : int, RandomState or None
+        Source of weights, starts and batches.
+    verbose : bool
+        Whether to show a progress bar.
+    checkpoint : path or None
+        File from which a fit that was killed goes on, with the same result; needs a whole number as
+        `random_state`.
+    checkpoint_every : int
+        Epochs between writes.
 
     Attributes
     ----------
@@ -74,13 +98,28 @@ class DeepClusterer(
     n_features_in_ : int
     """
 
-    n_clusters: int
-    n_init: int
-    device: Any
-    random_state: Any
-    verbose: Any
-    checkpoint: Any
-    checkpoint_every: int
+    n_clusters: int = setting(8, whole(1), positional=True)
+    epochs: int = setting(100, whole(0))
+    batch_size: int = setting(256, whole(1))
+    learning_rate: float | None = setting(1e-3, number())
+    patience: int | None = setting(None, optional(whole(1)))
+    n_init: int = setting(1, whole(1))
+    device: Any = setting("auto")
+    random_state: Any = setting(None)
+    verbose: bool = setting(False)
+    checkpoint: Any = setting(None, path)
+    checkpoint_every: int = setting(10, whole(1))
+
+    #: Every deep clustering that was defined, by the name under which a file knows it.
+    known: ClassVar[dict[str, type[DeepClusterer]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        taken = DeepClusterer.known.get(cls.__name__)
+        # Nobody takes over the name of one of whyclust's own; what cannot be built is not one yet.
+        free = taken is None or not taken.__module__.startswith("whyclust.")
+        if free and cls._model is not DeepClusterer._model:
+            DeepClusterer.known[cls.__name__] = cls
 
     # --- to be said by a model -----------------------------------------------------------------
 
@@ -93,9 +132,8 @@ class DeepClusterer(
         trained = [terms for terms in progress.history.values() if terms]
         return float(sum(values[-1] for values in trained[-1].values())) if trained else 0.0
 
-    def _check_settings(self) -> None:
-        """Refuse settings that make no sense; a model adds its own."""
-        check_settings(self.get_params(deep=False))
+    def _prepare(self, table: NDArray) -> None:
+        """Look at the rows before training: refuse them, or take note of what settings depend on."""
 
     # --- fit -----------------------------------------------------------------------------------
 
@@ -119,7 +157,7 @@ class DeepClusterer(
                 "clusters or more rows."
             )
         device = choose_device(self.device)
-        self._refuse_single_rows(table)
+        self._prepare(table)
         data = torch.from_numpy(table).to(device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         keeper = self._keeper(data)
@@ -206,45 +244,6 @@ class DeepClusterer(
         table = np.ascontiguousarray(table, dtype=np.float32)
         return table if table.flags.writeable else table.copy()  # torch takes no read-only memory
 
-    def _refuse_single_rows(self, table: NDArray) -> None:
-        """Batch normalisation needs two rows in each step."""
-        settings = self.get_params(deep=False)
-        given = settings.get("autoencoder")
-        if given is None:
-            return
-        n_steps = -(-len(table) // settings["batch_size"])
-        normalised = any(
-            isinstance(layer, nn.modules.batchnorm._BatchNorm)
-            for module in _modules(given)
-            for layer in module.modules()
-        )
-        if normalised and len(table) // n_steps < 2:
-            raise ValueError(
-                f"batch_size={settings['batch_size']} leaves steps of a single one of {len(table)} rows, "
-                "which the autoencoder's batch normalisation cannot take: use larger batches."
-            )
-
-    def _pretrained(self) -> bool:
-        """Whether the autoencoder is another fitted model's."""
-        return isinstance(getattr(self, "autoencoder", None), DeepClusterer)
-
-    def _autoencoder(self, n_features: int, generator: torch.Generator) -> Autoencoder:
-        """The autoencoder: another model's, the user's modules, or a new one."""
-        settings = self.get_params(deep=False)
-        given, width = settings["autoencoder"], settings["embedding_dim"]
-        if given is not None:
-            return given_autoencoder(*_modules(given), n_features, width, settings["image_shape"])
-        width = int(self.n_clusters if width is None else width)
-        usual = DENSE if settings["image_shape"] is None else CONVOLUTIONAL
-        hidden = [int(size) for size in (usual if settings["hidden"] is None else settings["hidden"])]
-        if settings["image_shape"] is None:
-            result = dense_autoencoder(n_features, width, hidden, settings["activation"])
-        else:
-            shape = check_image_shape(settings["image_shape"], n_features)
-            result = convolutional_autoencoder(shape, width, hidden, settings["activation"])
-        initialise(result, generator)
-        return result
-
     def _report_collapse(self) -> None:
         counts = np.bincount(self.labels_, minlength=self.n_clusters)
         self.empty_clusters_ = np.flatnonzero(counts == 0)
@@ -264,19 +263,6 @@ class DeepClusterer(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]  # the network's own
         return tags
-
-    def __sklearn_clone__(self) -> DeepClusterer:
-        # A fitted model given as autoencoder is a value here, as arrays are: its clone would be unfitted.
-        settings = self.get_params(deep=False)
-        copies = {
-            name: value if name == "autoencoder" else clone(value, safe=False)
-            for name, value in settings.items()
-        }
-        result = type(self)(**copies)
-        for name in ("_sklearn_output_config", "_metadata_request"):
-            if name in vars(self):
-                setattr(result, name, vars(self)[name].copy())
-        return result
 
     # --- answers -------------------------------------------------------------------------------
 
@@ -333,20 +319,3 @@ class DeepClusterer(
                 "at least one row: points of the embedding, as transform returns them."
             )
         return self._over_rows(self.model_.decode, points)
-
-
-def _modules(given: Any) -> tuple[nn.Module, nn.Module]:
-    """Encoder and decoder: a fitted model's, or a pair."""
-    if isinstance(given, DeepClusterer):
-        check_is_fitted(given, msg="autoencoder is a %(name)s that is not fitted yet: call its fit first.")
-        network = getattr(given.model_, "autoencoder", None)
-        if network is None:
-            raise ValueError(f"autoencoder is a {type(given).__name__}, which has no autoencoder to share.")
-        return network.encoder, network.decoder
-    pair = given if isinstance(given, (tuple, list)) else ()
-    if len(pair) != 2 or not all(isinstance(module, nn.Module) for module in pair):
-        raise TypeError(
-            f"autoencoder is a {type(given).__name__}, expected None, a pair (encoder, decoder) of torch "
-            "modules, or a fitted deep clustering."
-        )
-    return pair[0], pair[1]

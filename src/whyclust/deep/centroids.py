@@ -12,7 +12,19 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from whyclust.deep.networks import Autoencoder
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, refuse_infinite, rows_embedded
+from whyclust.deep.phases import (
+    Adam,
+    AffineLogits,
+    Batch,
+    DeepModel,
+    Phase,
+    Terms,
+    Update,
+    numbers,
+    refuse_infinite,
+    rows_embedded,
+)
+from whyclust.deep.spaces import Space
 
 # Starts of k-means on the embedding (section 5.2.1 of CM).
 _STARTS = 20
@@ -31,7 +43,10 @@ def squared_distances(z: Tensor, centers: Tensor) -> Tensor:
 
 
 class CentroidModel(DeepModel):
-    """An autoencoder and centroids of its embedding: the nearest one wins.
+    """An autoencoder and centroids: the one that is nearest to an embedded row wins.
+
+    What a subclass calls points lies in the model's `space`, the embedding itself unless somebody puts
+    another one in its place; distances and centroids are of that space, the decoder takes the embedding.
 
     Parameters
     ----------
@@ -48,6 +63,7 @@ class CentroidModel(DeepModel):
     def __init__(self, autoencoder: Autoencoder, settings: Any, *, learned: bool = False) -> None:
         super().__init__()
         self.autoencoder = autoencoder
+        self.space = Space()
         self.settings = settings
         centers = torch.zeros(settings.n_clusters, autoencoder.embedding_dim)
         if learned:
@@ -56,13 +72,23 @@ class CentroidModel(DeepModel):
             self.register_buffer("centers", centers)
         self.register_buffer("reseeded", torch.zeros((), dtype=torch.long))
 
+    @property
+    def encoder(self) -> nn.Module:
+        """The autoencoder's."""
+        return self.autoencoder.encoder
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Points of the space in which clusters are compared, and the reconstruction."""
+        z, back = self.autoencoder(x)
+        return self.space.points(z), back
+
     def embed(self, x: Tensor) -> Tensor:
-        """The encoder's output."""
-        return self.autoencoder.encoder(x)
+        """Points of the space in which clusters are compared."""
+        return self.space.points(self.encoder(x))
 
     def decode(self, z: Tensor) -> Tensor:
-        """The decoder's output."""
-        return self.autoencoder.decoder(z)
+        """The rows that points of the space stand for."""
+        return self.autoencoder.decoder(self.space.back(z))
 
     def cluster_centers(self) -> Tensor:
         """The centroids."""
@@ -72,19 +98,30 @@ class CentroidModel(DeepModel):
         """Minus the squared distances."""
         return -squared_distances(z, self.centers)
 
-    def reconstruction(self, x: Tensor, rows: Tensor) -> Terms:
+    def affine_logits(self) -> AffineLogits:
+        """−‖A z + c − μ‖² without what all clusters share: 2 μ·(A z + c) − ‖μ‖²."""
+        centers = numbers(self.centers)
+        matrix, offset = self.space.affine(self.autoencoder.embedding_dim)
+        return AffineLogits(
+            2.0 * centers @ matrix, 2.0 * centers @ offset - (centers**2).sum(axis=1), self.stiffness
+        )
+
+    @property
+    def stiffness(self) -> float | None:
+        """The factor with which a softmax of −‖z − μ‖² gives probabilities; None if none does."""
+        return None
+
+    def reconstruction(self, batch: Batch) -> Terms:
         """Squared error of the autoencoder, summed over columns, mean over rows."""
-        _, back = self.autoencoder(x)
-        return {"reconstruction": squared_error(x, back)}
+        _, back = self.autoencoder(batch.x)
+        return {"reconstruction": squared_error(batch.x, back)}
 
     def pretraining(self, epochs: int, adam: Adam) -> Phase:
         """A phase in which the autoencoder learns alone; none if it is another model's."""
         return Phase(
             "autoencoder",
-            0 if self.settings._pretrained() else epochs,
-            self.reconstruction,
-            list(self.autoencoder.parameters()),
-            adam,
+            0 if self.settings.pretrained else epochs,
+            [Update(self.reconstruction, list(self.autoencoder.parameters()), adam)],
             self.settings.batch_size,
             patience=self.settings.patience,
         )

@@ -47,20 +47,23 @@ def damaged(path: Path, why: str) -> ValueError:
     )
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """An optimiser's state as named tensors."""
+def optimizer_tensors(optimizers: list[torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
+    """The states of optimisers as named tensors."""
     return {
-        f"optimizer.{number}.{name}": torch.as_tensor(value)
+        f"optimizer.{position}.{number}.{name}": torch.as_tensor(value)
+        for position, optimizer in enumerate(optimizers)
         for number, entries in optimizer.state_dict()["state"].items()
         for name, value in entries.items()
     }
 
 
-def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
-    """Put named tensors back into an optimiser of the same parameters."""
-    state: dict[int, dict[str, torch.Tensor]] = {}
+def restore_optimizers(optimizers: list[torch.optim.Optimizer], tensors: dict[str, torch.Tensor]) -> None:
+    """Put named tensors back into optimisers of the same parameters."""
+    states: list[dict[int, dict[str, torch.Tensor]]] = [{} for _ in optimizers]
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):
-            _, number, entry = name.split(".", 2)
+            _, *position, number, entry = name.split(".")  # older files know only one optimiser
+            state = states[int(position[0]) if position else 0]
             state.setdefault(int(number), {})[entry] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    for optimizer, state in zip(optimizers, states, strict=True):
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -11,18 +11,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from whyclust._checks import one_of, positive, whole_number
 from whyclust.deep.averaging import AveragedWeights
 from whyclust.deep.base import DeepClusterer
 from whyclust.deep.clustering_head import (
     ClusteringHead,
     check_prior,
+    k_means,
     one_lloyd_step,
     total_variance,
     usual_alpha,
 )
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms
-from whyclust.deep.presets import WithPresets
-from whyclust.deep.settings import check_settings, positive, whole_number
+from whyclust.deep.parameters import number, optional, setting, whole
+from whyclust.deep.phases import Adam, AffineLogits, Batch, DeepModel, Phase, Terms, Update, linear_logits
+from whyclust.deep.presets import NAMES, columns, of_table
 from whyclust.deep.training import Progress
 
 # A step of Adam moves a weight by about the learning rate. Responsibilities become clear when weights have
@@ -59,30 +61,34 @@ class ClusteringModuleModel(DeepModel):
         whole = Phase(
             "clustering module",
             settings.epochs,
-            self.loss,
-            list(self.head.parameters()),
-            Adam(self.rate, epsilon=1e-7),
+            [Update(self.loss, list(self.head.parameters()), Adam(self.rate, epsilon=1e-7))],
             settings.batch_size,
             begin=self.begin,
             patience=settings.patience,
         )
         return [average.added_to(whole) if settings.averaging else whole]
 
-    def loss(self, x: Tensor, rows: Tensor) -> Terms:
+    def loss(self, batch: Batch) -> Terms:
         """Eq. (11)."""
-        return self.head.terms(x, self.settings.e3_weight)
+        return self.head.terms(batch.x, self.settings.e3_weight)
 
     def begin(self, data: Tensor, generator: torch.Generator) -> None:
-        """Set the prior and, for k-means++, the weights."""
+        """Set the prior and, unless they are random, the weights."""
         settings = self.settings
         alpha = settings.alpha
         if alpha is None:
             alpha = usual_alpha(total_variance(data), len(data), settings.batch_size, settings.n_clusters)
         self.head.concentrate(alpha, settings.prior)
-        if settings.init == "k-means++":
+        if not isinstance(settings.init, str):
+            self.head.place(torch.tensor(np.asarray(settings.init, dtype=np.float64)))
+        elif settings.init != "random":
             seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-            centers = one_lloyd_step(data.cpu().numpy(), settings.n_clusters, seed)
-            self.head.place(torch.from_numpy(centers))
+            start = one_lloyd_step if settings.init == "k-means++" else k_means
+            self.head.place(torch.from_numpy(start(data.cpu().numpy(), settings.n_clusters, seed)))
+
+    def affine_logits(self) -> AffineLogits:
+        """x W_enc + b_enc, whose softmax are the responsibilities (Props. 6 and 7 of NEON)."""
+        return linear_logits(self.head.encoder, 1.0)
 
     def embed(self, x: Tensor) -> Tensor:
         """Rows as they are: this model compares clusters in the space of the table."""
@@ -101,7 +107,7 @@ class ClusteringModuleModel(DeepModel):
         return self.head.centers()
 
 
-class ClusteringModule(WithPresets, DeepClusterer):
+class ClusteringModule(DeepClusterer):
     """The clustering module (CM): close to k-means, soft, and trained by gradient descent.
 
     A softmax layer gives responsibilities γ, a linear layer brings them back to the table. What it minimises
@@ -115,8 +121,6 @@ class ClusteringModule(WithPresets, DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     alpha : float or None, default=None
         Concentration α of the Dirichlet prior: large values make clusters equally large, 1 is no prior,
         values below 1 empty them. All terms of the loss are sums over a batch, so α belongs to the batch
@@ -128,32 +132,16 @@ class ClusteringModule(WithPresets, DeepClusterer):
         Factor of the merging term E₃: with more clusters than the data have, values above 1 put centroids on
         top of each other, 0 leaves them apart (appendix A.3). Less than 1 + K/(K − 1), where the loss loses
         its lower bound; 1.5 is much already.
-    init : {"k-means++", "random"}, default="k-means++"
-        k-means++ and a single step of Lloyd's algorithm, or random weights.
+    init : {"k-means++", "k-means", "random"} or array of shape (n_clusters, n_features), default="k-means++"
+        k-means++ and a single step of Lloyd's algorithm, all steps of it, random weights, or these centres.
     averaging : bool, default=True
         Train one more epoch and keep the mean of the weights after each of its steps.
-    epochs : int, default=150
-        Passes over the table.
-    batch_size : int, default=64
-        Rows of a step, at most.
     learning_rate : float or None, default=None
         Adam's. None takes 1e-3, the paper's, or more (5 / steps, at most 1e-2) where a small table makes few
         steps.
-    patience : int or None, default=None
-        Stop after so many epochs in which the loss did not fall by a thousandth.
     n_init : int, default=1
         Starts, of which the one with the least ambiguous responsibilities is kept: the lowest L_sp = E₂ − E₃
         on the whole table (section 4.3.3). Starts with empty clusters come last.
-    device : str, default="auto"
-        ``"auto"`` is a CUDA card where there is one.
-    random_state : int, RandomState or None, default=None
-        Source of starts and batches.
-    verbose : bool, default=False
-        Whether to show a progress bar.
-    checkpoint : path or None, default=None
-        File from which a fit that was killed goes on, with the same result.
-    checkpoint_every : int, default=10
-        Epochs between writes.
 
     Attributes
     ----------
@@ -188,51 +176,25 @@ class ClusteringModule(WithPresets, DeepClusterer):
     array([30, 30])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float | None = None,
-        prior: Any = None,
-        e3_weight: float = 1.0,
-        init: str = "k-means++",
-        averaging: bool = True,
-        epochs: int = 150,
-        batch_size: int = 64,
-        learning_rate: float | None = None,
-        patience: int | None = None,
-        n_init: int = 1,
-        device: Any = "auto",
-        random_state: Any = None,
-        verbose: bool = False,
-        checkpoint: Any = None,
-        checkpoint_every: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.prior = prior
-        self.e3_weight = e3_weight
-        self.init = init
-        self.averaging = averaging
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.n_init = n_init
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    alpha: float | None = setting(None, optional(number()))
+    prior: Any = setting(None)
+    e3_weight: float = setting(1.0, number(zero=True))
+    init: Any = setting("k-means++")
+    averaging: bool = setting(True)
+    epochs: int = setting(150, whole(1))
+    batch_size: int = 64
+    learning_rate: float | None = setting(None, optional(number()))
+
+    presets = of_table(
+        alpha=columns(177, 80, 40, 164, 10, 11, 1000, 13),
+        batch_size=columns(111, 35, 150, 350, 400, 85, 500, 80),
+        learning_rate=dict.fromkeys(NAMES, 1e-3),
+        init=dict.fromkeys(NAMES, "random"),
+    )
 
     def _check_settings(self) -> None:
-        settings = self.get_params(deep=False)
-        if self.learning_rate is None:
-            del settings["learning_rate"]
-        check_settings(settings)
-        whole_number("epochs", self.epochs, 1)
-        check_prior(self.alpha, self.prior, self.n_clusters)
-        positive("e3_weight", self.e3_weight, zero=True)
+        super()._check_settings()
+        check_prior(self.prior, self.n_clusters)
         # All centroids in one place μ and γ even: the loss is n‖μ‖² (1 + (1 − w)(1 − 1/K)) for large μ.
         most = 1.0 + self.n_clusters / (self.n_clusters - 1) if self.n_clusters > 1 else np.inf
         if self.e3_weight >= most:
@@ -240,16 +202,24 @@ class ClusteringModule(WithPresets, DeepClusterer):
                 f"e3_weight={self.e3_weight!r}, expected less than {most:g}: above 1 + K/(K − 1) the loss of "
                 f"n_clusters={self.n_clusters} has no lowest value."
             )
-        if self.init not in ("k-means++", "random"):
-            raise ValueError(f"init={self.init!r}, expected 'k-means++' or 'random'.")
+        if isinstance(self.init, str) or np.ndim(self.init) == 0:
+            one_of("init", self.init, ["k-means++", "k-means", "random"])
 
-    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray:
-        table = super()._checked(X, reset=reset)
-        if reset:
-            n_steps = self.epochs * -(-len(table) // self.batch_size)
-            usual = min(_LARGEST_RATE, max(_USUAL_RATE, _REACH / n_steps))
-            self.learning_rate_ = usual if self.learning_rate is None else float(self.learning_rate)
-        return table
+    def _prepare(self, table: NDArray) -> None:
+        if not isinstance(self.init, str):
+            wanted = (self.n_clusters, table.shape[1])
+            try:
+                centers = np.asarray(self.init, dtype=float)
+            except (TypeError, ValueError):
+                centers = np.empty(0)
+            if centers.shape != wanted or not np.isfinite(centers).all():
+                raise ValueError(
+                    f"init has shape {np.shape(self.init)}, expected finite numbers of shape {wanted}: a "
+                    "centre for each cluster."
+                )
+        n_steps = self.epochs * -(-len(table) // self.batch_size)
+        usual = min(_LARGEST_RATE, max(_USUAL_RATE, _REACH / n_steps))
+        self.learning_rate_ = usual if self.learning_rate is None else float(self.learning_rate)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return ClusteringModuleModel(n_features, self, self.learning_rate_, generator)

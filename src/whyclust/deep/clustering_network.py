@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import torch
-from sklearn.base import clone
 from torch import Tensor, nn
 
+from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.averaging import AveragedWeights
-from whyclust.deep.base import DeepClusterer
 from whyclust.deep.centroids import CentroidModel
 from whyclust.deep.clustering_head import ClusteringHead, check_prior, total_variance, usual_alpha
 from whyclust.deep.mixture_loss import network_terms
 from whyclust.deep.networks import Autoencoder
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
-from whyclust.deep.presets import WithPresets
-from whyclust.deep.settings import positive, whole_number
+from whyclust.deep.parameters import choice, number, optional, setting, whole
+from whyclust.deep.phases import (
+    Adam,
+    AffineLogits,
+    Batch,
+    DeepModel,
+    Linear,
+    Phase,
+    Terms,
+    Update,
+    linear_logits,
+    rows_embedded,
+)
+from whyclust.deep.presets import EMBEDDING, NAMES, columns, of_table
 from whyclust.deep.training import Progress
 
 # Size of the embedding of wide tables, where none is given; table 8 has 10 to 100.
@@ -52,12 +61,12 @@ class ClusteringNetworkModel(DeepModel):
         """Pretraining, if asked for, and joint training."""
         settings = self.settings
         adam = Adam(settings.learning_rate, betas=(settings.momentum, 0.999))
+        last = settings.final_learning_rate
+        falls = None if last is None else Linear(last / settings.learning_rate)
         joint = Phase(
             "clustering network",
             settings.epochs,
-            self.joint_loss,
-            self.average.targets,
-            replace(adam, final_rate=settings.final_learning_rate),
+            [Update(self.joint_loss, self.average.targets, adam, falls)],
             settings.batch_size,
             begin=self.begin_joint,
             patience=settings.patience,
@@ -68,9 +77,7 @@ class ClusteringNetworkModel(DeepModel):
         head_alone = Phase(
             "clustering module",
             settings.pretrain_epochs,
-            self.head_loss,
-            list(self.head.parameters()),
-            adam,
+            [Update(self.head_loss, list(self.head.parameters()), adam)],
             settings.batch_size,
             begin=self.begin_head,
             end=self.end_head,
@@ -94,9 +101,9 @@ class ClusteringNetworkModel(DeepModel):
             alpha = usual_alpha(variance, len(data), settings.batch_size, settings.n_clusters)
         self.head.concentrate(alpha, settings.prior)
 
-    def head_loss(self, x: Tensor, rows: Tensor) -> Terms:
+    def head_loss(self, batch: Batch) -> Terms:
         """Eq. (11) on the embedding as it is: centroids are not orthonormal yet."""
-        return self.head.terms(self.fixed[rows])
+        return self.head.terms(self.fixed[batch.rows])
 
     def end_head(self, data: Tensor) -> None:
         """Forget the embedding, which now begins to move."""
@@ -112,15 +119,24 @@ class ClusteringNetworkModel(DeepModel):
         variance = total_variance(data) / data.shape[1]
         self.beta.fill_((1.0 / variance if variance > 0 else 1.0) if settings.beta is None else settings.beta)
 
-    def joint_loss(self, x: Tensor, rows: Tensor) -> Terms:
+    def joint_loss(self, batch: Batch) -> Terms:
         """Eq. (14)."""
-        z, back = self.autoencoder(x)
+        z, back = self.autoencoder(batch.x)
         shares, centers, alpha = self.head.responsibilities(z), self.head.centers(), self.head.alpha
-        return network_terms(x, back, z, shares, centers, alpha, beta=self.beta, lam=self.settings.lam)
+        return network_terms(batch.x, back, z, shares, centers, alpha, beta=self.beta, lam=self.settings.lam)
+
+    @property
+    def encoder(self) -> nn.Module:
+        """The autoencoder's."""
+        return self.autoencoder.encoder
+
+    def affine_logits(self) -> AffineLogits:
+        """z W_enc + b_enc, whose softmax are the responsibilities (Props. 6 and 7 of NEON)."""
+        return linear_logits(self.head.encoder, 1.0)
 
     def embed(self, x: Tensor) -> Tensor:
         """The output of the autoencoder's encoder."""
-        return self.autoencoder.encoder(x)
+        return self.encoder(x)
 
     def decode(self, z: Tensor) -> Tensor:
         """The output of the autoencoder's decoder."""
@@ -168,7 +184,7 @@ def _layer(module: nn.Module, position: int) -> nn.Module:
     return module[position] if isinstance(module, nn.Sequential) and len(module) else module
 
 
-class CNet(WithPresets, DeepClusterer):
+class CNet(PretrainedClusterer):
     """The clustering network (C-Net): an autoencoder and a clustering module that learn together.
 
     The module (see :class:`ClusteringModule`) clusters the embedding, and its loss shapes the embedding in
@@ -176,8 +192,6 @@ class CNet(WithPresets, DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     alpha : float or None, default=None
         Concentration α of the Dirichlet prior, which keeps clusters in use. All terms of the loss are sums
         over a batch, so α and β belong to the batch size. None takes 1 + B/K, with B the rows of a step.
@@ -199,43 +213,20 @@ class CNet(WithPresets, DeepClusterer):
         Size p of the embedding. None takes the number of columns, but no more than 64 and no fewer than
         `n_clusters`: a narrow embedding of a small table is contorted, and clusters blur. With fewer
         dimensions than clusters centroids cannot be orthonormal: lower `lam` then.
-    hidden : sequence of int or None, default=None
-        Sizes of the encoder's hidden layers; the decoder mirrors them. With `image_shape`, channels of
-        convolutions. None takes (500, 500, 2000), and (32, 64, 128) for images.
-    activation : {"leaky_relu", "relu", "gelu", "tanh"}, default="leaky_relu"
-        Between layers.
-    image_shape : (channels, height, width) or None, default=None
-        Take the columns of X for the pixels of images and use convolutions.
-    autoencoder : None, (encoder, decoder) or fitted deep clustering, default=None
-        Modules to begin with, which are copied; a fitted model's autoencoder needs no pretraining.
     epochs : int, default=150
         Of the joint training.
     pretrain_epochs : int, default=100
         Of the autoencoder, and then of the module alone, if `init` is "pretrained".
     batch_size : int, default=64
         Rows of a step, at most. Joint training wants thousands of steps, so small tables want small batches.
-    learning_rate : float, default=1e-3
-        Adam's, with ε = 1e-3.
     final_learning_rate : float or None, default=None
         Let the learning rate of the joint training fall to this, linearly (the paper prints 1e-4 for some
         data sets).
     momentum : float, default=0.9
         β₁ of Adam (the paper prints 0.99, its released code has 0.9).
-    patience : int or None, default=None
-        Stop after so many epochs in which the loss did not fall by a thousandth.
     n_init : int, default=1
         Starts, of which the one with the least ambiguous responsibilities is kept: the lowest L_sp = E₂ − E₃
         on the whole table (section 5.2.3). Starts with empty clusters come last.
-    device : str, default="auto"
-        ``"auto"`` is a CUDA card where there is one.
-    random_state : int, RandomState or None, default=None
-        Source of weights and batches.
-    verbose : bool, default=False
-        Whether to show a progress bar.
-    checkpoint : path or None, default=None
-        File from which a fit that was killed goes on, with the same result.
-    checkpoint_every : int, default=10
-        Epochs between writes.
 
     Attributes
     ----------
@@ -268,81 +259,32 @@ class CNet(WithPresets, DeepClusterer):
     (90, 4)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float | None = None,
-        beta: float | None = None,
-        lam: float = 1.0,
-        prior: Any = None,
-        init: str = "pretrained",
-        averaging: bool = True,
-        embedding_dim: int | None = None,
-        hidden: Any = None,
-        activation: str = "leaky_relu",
-        image_shape: tuple[int, int, int] | None = None,
-        autoencoder: Any = None,
-        epochs: int = 150,
-        pretrain_epochs: int = 100,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        final_learning_rate: float | None = None,
-        momentum: float = 0.9,
-        patience: int | None = None,
-        n_init: int = 1,
-        device: Any = "auto",
-        random_state: Any = None,
-        verbose: bool = False,
-        checkpoint: Any = None,
-        checkpoint_every: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.lam = lam
-        self.prior = prior
-        self.init = init
-        self.averaging = averaging
-        self.embedding_dim = embedding_dim
-        self.hidden = hidden
-        self.activation = activation
-        self.image_shape = image_shape
-        self.autoencoder = autoencoder
-        self.epochs = epochs
-        self.pretrain_epochs = pretrain_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.final_learning_rate = final_learning_rate
-        self.momentum = momentum
-        self.patience = patience
-        self.n_init = n_init
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    alpha: float | None = setting(None, optional(number()))
+    beta: float | None = setting(None, optional(number(zero=True)))
+    lam: float = setting(1.0, number(zero=True))
+    prior: Any = setting(None)
+    init: str = setting("pretrained", choice(["random", "pretrained"]))
+    averaging: bool = setting(True)
+    epochs: int = setting(150, whole(1))
+    batch_size: int = 64
+    final_learning_rate: float | None = setting(None, optional(number()))
+    momentum: float = setting(0.9, number(zero=True, below=1))
+
+    presets = of_table(
+        alpha=columns(230, 13, 3, 64, 1.7, 10, 7, 13),
+        beta=columns(5, 47, 0.04, 1, 2.3, 232, 15, 0.5),
+        lam=columns(1, 1, 1, 1, 1, 1, 1, 1),
+        batch_size=columns(500, 175, 45, 256, 250, 300, 7, 80),
+        embedding_dim=EMBEDDING,
+        init=dict.fromkeys(NAMES, "random"),
+    )
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        whole_number("epochs", self.epochs, 1)
-        check_prior(self.alpha, self.prior, self.n_clusters)
-        if self.beta is not None:
-            positive("beta", self.beta, zero=True)
-        positive("lam", self.lam, zero=True)
-        if self.final_learning_rate is not None:
-            positive("final_learning_rate", self.final_learning_rate)
-        positive("momentum", self.momentum, zero=True)
-        if self.momentum >= 1:
-            raise ValueError(f"momentum={self.momentum!r}, expected a number below 1, such as 0.9.")
-        if self.init not in ("random", "pretrained"):
-            raise ValueError(f"init={self.init!r}, expected 'random' or 'pretrained'.")
+        check_prior(self.prior, self.n_clusters)
 
-    def _autoencoder(self, n_features: int, generator: torch.Generator) -> Autoencoder:
-        if self.embedding_dim is not None or self.autoencoder is not None:
-            return super()._autoencoder(n_features, generator)
-        width = max(self.n_clusters, min(n_features, _WIDEST))
-        return clone(self).set_params(embedding_dim=width)._autoencoder(n_features, generator)
+    def _embedding_width(self, n_features: int) -> int:
+        return max(self.n_clusters, min(n_features, _WIDEST))
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return ClusteringNetworkModel(self._autoencoder(n_features, generator), self, generator)

@@ -8,12 +8,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from whyclust.deep.base import DeepClusterer
+from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.centroids import CentroidModel, squared_distances, squared_error
 from whyclust.deep.networks import Autoencoder
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
-from whyclust.deep.presets import WithPresets
-from whyclust.deep.settings import positive
+from whyclust.deep.parameters import number, setting
+from whyclust.deep.phases import Adam, Batch, DeepModel, Phase, Terms, Update, rows_embedded
+from whyclust.deep.presets import EMBEDDING, NAMES, of_table
 from whyclust.deep.training import evaluating
 
 # Members that a centroid is taken to have had before the first: it moves by 1/count with each.
@@ -23,7 +23,7 @@ _FIRST_COUNT = 100
 _SETTLED_EVERY = 10
 
 
-class _ClusteringNetwork(CentroidModel):
+class _DeepClusteringNetwork(CentroidModel):
     counts: Tensor
     earlier_counts: Tensor
 
@@ -37,22 +37,22 @@ class _ClusteringNetwork(CentroidModel):
         """The cluster of each embedded row."""
         return squared_distances(z, self.centers).argmin(dim=1)
 
-    def loss(self, x: Tensor, rows: Tensor) -> Terms:
+    def loss(self, batch: Batch) -> Terms:
         """‖x − x̂‖² + ½ λ ‖z − μ_s‖², s the nearest centroid, mean over rows (Yang et al., Eq. 4)."""
-        z, back = self.autoencoder(x)
+        z, back = self(batch.x)
         own = self.centers[self.nearest(z.detach())]
         return {
-            "reconstruction": squared_error(x, back),
+            "reconstruction": squared_error(batch.x, back),
             "clustering": 0.5 * self.settings.lam * squared_error(z, own),
         }
 
-    def move_centers(self, x: Tensor, rows: Tensor) -> None:
+    def move_centers(self, batch: Batch) -> None:
         """Eq. (8): each member moves its centroid by 1/count, and is counted.
 
         Steps of 1/(n + 1), …, 1/(n + m) from μ end at (n μ + Σ z) / (n + m): no loop over rows.
         """
         with evaluating(self):
-            z = self.embed(x)
+            z = self.embed(batch.x)
         labels = self.nearest(z)
         members = torch.bincount(labels, minlength=len(self.centers))
         sums = torch.zeros_like(self.centers).index_add_(0, labels, z)
@@ -78,9 +78,7 @@ class _ClusteringNetwork(CentroidModel):
             Phase(
                 "clustering",
                 settings.epochs,
-                self.loss,
-                list(self.autoencoder.parameters()),
-                adam,
+                [Update(self.loss, list(self.autoencoder.parameters()), adam)],
                 settings.batch_size,
                 begin=self.cluster_embedding,
                 before_epoch=self.revive,
@@ -91,7 +89,7 @@ class _ClusteringNetwork(CentroidModel):
         ]
 
 
-class DCN(WithPresets, DeepClusterer):
+class DCN(PretrainedClusterer):
     """Deep clustering network (Yang, Fu, Sidiropoulos and Hong, 2017).
 
     Steps of the autoencoder, which bring rows nearer to their centroids, take turns with steps of the
@@ -101,7 +99,6 @@ class DCN(WithPresets, DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int
     lam : float
         λ, twice the weight of the clustering term.
     reseed : bool
@@ -110,9 +107,6 @@ class DCN(WithPresets, DeepClusterer):
         After pretraining.
     pretrain_epochs : int
         Of the autoencoder alone; 0 begins at random, which this method was not made for.
-    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
-    n_init, device, random_state, verbose, checkpoint, checkpoint_every
-        As in :class:`AutoencoderKMeans`.
 
     Attributes
     ----------
@@ -122,48 +116,11 @@ class DCN(WithPresets, DeepClusterer):
         See :class:`whyclust.deep.base.DeepClusterer`.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 0.1,
-        reseed: bool = True,
-        embedding_dim: int | None = None,
-        hidden: Any = None,
-        activation: str = "leaky_relu",
-        image_shape: tuple[int, int, int] | None = None,
-        autoencoder: Any = None,
-        epochs: int = 100,
-        pretrain_epochs: int = 100,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        patience: int | None = None,
-        n_init: int = 1,
-        device: Any = "auto",
-        random_state: Any = None,
-        verbose: bool = False,
-        checkpoint: Any = None,
-        checkpoint_every: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.reseed = reseed
-        self.embedding_dim = embedding_dim
-        self.hidden = hidden
-        self.activation = activation
-        self.image_shape = image_shape
-        self.autoencoder = autoencoder
-        self.epochs = epochs
-        self.pretrain_epochs = pretrain_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.n_init = n_init
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    lam: float = setting(0.1, number(zero=True))
+    reseed: bool = setting(True)
+
+    # γ of table 9 is DCN's λ. It has no u here: its centroids move with every step, as in its own paper.
+    presets = of_table(lam=dict.fromkeys(NAMES, 0.1), embedding_dim=EMBEDDING)
 
     @property
     def n_reseeded_(self) -> int:
@@ -171,9 +128,5 @@ class DCN(WithPresets, DeepClusterer):
         check_is_fitted(self)
         return int(self.model_.reseeded)
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        positive("lam", self.lam, zero=True)
-
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
-        return _ClusteringNetwork(self._autoencoder(n_features, generator), self)
+        return _DeepClusteringNetwork(self._autoencoder(n_features, generator), self)

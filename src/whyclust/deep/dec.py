@@ -8,12 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from whyclust.deep.base import DeepClusterer
+from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.centroids import CentroidModel, squared_distances, squared_error
 from whyclust.deep.networks import Autoencoder
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
-from whyclust.deep.presets import WithPresets
-from whyclust.deep.settings import positive
+from whyclust.deep.parameters import number, optional, setting, whole
+from whyclust.deep.phases import Adam, Batch, DeepModel, Phase, Terms, Update, rows_embedded
+from whyclust.deep.presets import EMBEDDING, NAMES, columns, of_table
+
+# u of table 9, which DEC and IDEC call the interval of their updates.
+_UPDATES = columns(140, 140, 30, 140, 20, 20, 20, 20)
 
 
 def target_distribution(q: Tensor) -> Tensor:
@@ -38,17 +41,21 @@ class _SelfTrained(CentroidModel):
         """Their softmax is Student's t with one degree of freedom, q ∝ 1 / (1 + ‖z − μ‖²) (Eq. 1)."""
         return -torch.log1p(squared_distances(z, self.centers))
 
-    def loss(self, x: Tensor, rows: Tensor) -> Terms:
+    def loss(self, batch: Batch) -> Terms:
         """KL(p‖q) (Eq. 2), mean over rows; for IDEC γ d KL(p‖q) and the reconstruction from d columns."""
-        z = self.embed(x)
-        p = self.target.index_select(0, rows)
-        divergence = (torch.xlogy(p, p) - p * self.logits(z).log_softmax(dim=1)).sum() / len(x)
+        x = batch.x
         if self.gamma is None:
-            return {"clustering": divergence}
+            return {"clustering": self.divergence(self.embed(x), batch)}
+        points, back = self(x)
         return {
-            "clustering": self.gamma * x[0].numel() * divergence,
-            "reconstruction": squared_error(x, self.decode(z)),
+            "clustering": self.gamma * x[0].numel() * self.divergence(points, batch),
+            "reconstruction": squared_error(x, back),
         }
+
+    def divergence(self, points: Tensor, batch: Batch) -> Tensor:
+        """KL(p‖q), mean over rows."""
+        p = self.target.index_select(0, batch.rows)
+        return (torch.xlogy(p, p) - p * self.logits(points).log_softmax(dim=1)).sum() / len(points)
 
     def update_target(self, data: Tensor, step: int) -> bool:
         """Compute p on all rows; True if hardly a label has changed since the last time."""
@@ -74,9 +81,7 @@ class _SelfTrained(CentroidModel):
             Phase(
                 "clustering",
                 settings.epochs,
-                self.loss,
-                [*moved.parameters(), self.centers],
-                adam,
+                [Update(self.loss, [*moved.parameters(), self.centers], adam)],
                 settings.batch_size,
                 begin=partial(self.cluster_embedding, starts=settings.kmeans_starts),
                 before_step=self.update_target,
@@ -88,7 +93,7 @@ class _SelfTrained(CentroidModel):
         ]
 
 
-class DEC(WithPresets, DeepClusterer):
+class DEC(PretrainedClusterer):
     """Deep embedded clustering (Xie, Girshick and Farhadi, 2016).
 
     After pretraining, k-means places centroids in the embedding; then encoder and centroids are trained to
@@ -98,7 +103,6 @@ class DEC(WithPresets, DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int
     update_interval : int or None
         Steps between updates of p; None takes half an epoch. Published: 140 for MNIST, 30 for USPS, 20 for
         smaller sets.
@@ -111,9 +115,6 @@ class DEC(WithPresets, DeepClusterer):
         At most, after pretraining.
     pretrain_epochs : int
         Of the autoencoder alone; 0 begins at random. How well this is done decides most of the result.
-    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
-    n_init, device, random_state, verbose, checkpoint, checkpoint_every
-        As in :class:`AutoencoderKMeans`.
 
     Attributes
     ----------
@@ -121,60 +122,17 @@ class DEC(WithPresets, DeepClusterer):
         See :class:`whyclust.deep.base.DeepClusterer`.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        update_interval: int | None = None,
-        tol: float = 1e-3,
-        kmeans_starts: int = 20,
-        embedding_dim: int | None = None,
-        hidden: Any = None,
-        activation: str = "leaky_relu",
-        image_shape: tuple[int, int, int] | None = None,
-        autoencoder: Any = None,
-        epochs: int = 100,
-        pretrain_epochs: int = 100,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        patience: int | None = None,
-        n_init: int = 1,
-        device: Any = "auto",
-        random_state: Any = None,
-        verbose: bool = False,
-        checkpoint: Any = None,
-        checkpoint_every: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.update_interval = update_interval
-        self.tol = tol
-        self.kmeans_starts = kmeans_starts
-        self.embedding_dim = embedding_dim
-        self.hidden = hidden
-        self.activation = activation
-        self.image_shape = image_shape
-        self.autoencoder = autoencoder
-        self.epochs = epochs
-        self.pretrain_epochs = pretrain_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.n_init = n_init
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    update_interval: int | None = setting(None, optional(whole(1)))
+    tol: float = setting(1e-3, number(zero=True))
+    kmeans_starts: int = setting(20, whole(1))
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        positive("tol", self.tol, zero=True)
+    presets = of_table(update_interval=_UPDATES, embedding_dim=EMBEDDING)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _SelfTrained(self._autoencoder(n_features, generator), self)
 
 
-class IDEC(WithPresets, DeepClusterer):
+class IDEC(DEC):
     """Improved deep embedded clustering (Guo, Gao, Liu and Yin, 2017): DEC that keeps reconstructing.
 
     The loss is ‖x − x̂‖² + γ d KL(p‖q), mean over rows, for d columns. This is the balance of the released
@@ -183,14 +141,8 @@ class IDEC(WithPresets, DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int
     gamma : float
         Weight of the clustering term.
-    update_interval, tol, kmeans_starts, epochs, pretrain_epochs
-        As in :class:`DEC`.
-    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
-    n_init, device, random_state, verbose, checkpoint, checkpoint_every
-        As in :class:`AutoencoderKMeans`.
 
     Attributes
     ----------
@@ -198,57 +150,9 @@ class IDEC(WithPresets, DeepClusterer):
         See :class:`whyclust.deep.base.DeepClusterer`.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        gamma: float = 0.1,
-        update_interval: int | None = None,
-        tol: float = 1e-3,
-        kmeans_starts: int = 20,
-        embedding_dim: int | None = None,
-        hidden: Any = None,
-        activation: str = "leaky_relu",
-        image_shape: tuple[int, int, int] | None = None,
-        autoencoder: Any = None,
-        epochs: int = 100,
-        pretrain_epochs: int = 100,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        patience: int | None = None,
-        n_init: int = 1,
-        device: Any = "auto",
-        random_state: Any = None,
-        verbose: bool = False,
-        checkpoint: Any = None,
-        checkpoint_every: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.update_interval = update_interval
-        self.tol = tol
-        self.kmeans_starts = kmeans_starts
-        self.embedding_dim = embedding_dim
-        self.hidden = hidden
-        self.activation = activation
-        self.image_shape = image_shape
-        self.autoencoder = autoencoder
-        self.epochs = epochs
-        self.pretrain_epochs = pretrain_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.n_init = n_init
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    gamma: float = setting(0.1, number(zero=True))
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        positive("tol", self.tol, zero=True)
-        positive("gamma", self.gamma, zero=True)
+    presets = of_table(update_interval=_UPDATES, embedding_dim=EMBEDDING, gamma=dict.fromkeys(NAMES, 0.1))
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _SelfTrained(self._autoencoder(n_features, generator), self, gamma=self.gamma)

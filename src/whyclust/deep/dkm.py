@@ -9,12 +9,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from whyclust.deep.base import DeepClusterer
+from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.centroids import CentroidModel, squared_distances, squared_error
 from whyclust.deep.networks import Autoencoder
-from whyclust.deep.phases import Adam, DeepModel, Phase, Terms, rows_embedded
-from whyclust.deep.presets import WithPresets
-from whyclust.deep.settings import check_settings, positive, whole_number
+from whyclust.deep.parameters import number, optional, setting, whole
+from whyclust.deep.phases import Adam, Batch, DeepModel, Phase, Terms, Update, rows_embedded
+from whyclust.deep.presets import EMBEDDING, columns, of_table
 
 # Constant inverse temperature after pretraining, and the first value where it is annealed.
 _CONSTANT = 1000.0
@@ -38,19 +38,24 @@ class _SoftKMeans(CentroidModel):
         """−α ‖z − μ‖²; a softmax is taken of them, which subtracts the largest."""
         return -self.alpha * squared_distances(z, self.centers)
 
-    def loss(self, x: Tensor, rows: Tensor) -> Terms:
+    @property
+    def stiffness(self) -> float:
+        """α: the assignment is a softmax of −α ‖z − μ‖²."""
+        return float(self.alpha)
+
+    def loss(self, batch: Batch) -> Terms:
         """‖x − x̂‖² + λ Σ_k G_k ‖z − μ_k‖², G the softmax, mean over rows (Fard et al., Eqs. 2 and 4)."""
-        z, back = self.autoencoder(x)
+        z, back = self(batch.x)
         distances = squared_distances(z, self.centers)
         weights = (-self.alpha * distances).softmax(dim=1)
         return {
-            "reconstruction": squared_error(x, back),
-            "clustering": self.settings.lam * (weights * distances).sum() / len(x),
+            "reconstruction": squared_error(batch.x, back),
+            "clustering": self.settings.lam * (weights * distances).sum() / len(z),
         }
 
     def begin(self, data: Tensor, generator: torch.Generator) -> None:
         """Centroids by k-means after pretraining, else uniform in −1 … 1."""
-        if self.settings._starts_pretrained():
+        if self.settings.starts_pretrained:
             self.cluster_embedding(data, generator)
         else:
             self.centers.data.copy_(torch.rand(self.centers.shape, generator=generator) * 2.0 - 1.0)
@@ -75,9 +80,7 @@ class _SoftKMeans(CentroidModel):
             Phase(
                 "clustering",
                 self.epochs,
-                self.loss,
-                [*self.autoencoder.parameters(), self.centers],
-                adam,
+                [Update(self.loss, [*self.autoencoder.parameters(), self.centers], adam)],
                 settings.batch_size,
                 begin=self.begin,
                 before_epoch=self.sharpen,
@@ -88,7 +91,7 @@ class _SoftKMeans(CentroidModel):
         ]
 
 
-class DKM(WithPresets, DeepClusterer):
+class DKM(PretrainedClusterer):
     """Deep k-means (Moradi Fard, Thonet and Gaussier, 2020).
 
     Autoencoder and centroids are trained together; the distance to the nearest centroid is replaced by a
@@ -97,7 +100,6 @@ class DKM(WithPresets, DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int
     lam : float
         λ, weight of the clustering term. Results depend on it much; published values go from 1e-4 to 1.
     alpha : float or None
@@ -112,9 +114,6 @@ class DKM(WithPresets, DeepClusterer):
         After pretraining; None takes the published 100 for a constant α, 200 for a rising one.
     pretrain_epochs : int
         Of the autoencoder alone; 0 begins at random.
-    embedding_dim, hidden, activation, image_shape, autoencoder, batch_size, learning_rate, patience, \
-    n_init, device, random_state, verbose, checkpoint, checkpoint_every
-        As in :class:`AutoencoderKMeans`.
 
     Attributes
     ----------
@@ -124,52 +123,17 @@ class DKM(WithPresets, DeepClusterer):
         See :class:`whyclust.deep.base.DeepClusterer`.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 0.1,
-        alpha: float | None = None,
-        alpha_epochs: int = 5,
-        reseed: bool = True,
-        embedding_dim: int | None = None,
-        hidden: Any = None,
-        activation: str = "relu",
-        image_shape: tuple[int, int, int] | None = None,
-        autoencoder: Any = None,
-        epochs: int | None = None,
-        pretrain_epochs: int = 50,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        patience: int | None = None,
-        n_init: int = 1,
-        device: Any = "auto",
-        random_state: Any = None,
-        verbose: bool = False,
-        checkpoint: Any = None,
-        checkpoint_every: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.alpha = alpha
-        self.alpha_epochs = alpha_epochs
-        self.reseed = reseed
-        self.embedding_dim = embedding_dim
-        self.hidden = hidden
-        self.activation = activation
-        self.image_shape = image_shape
-        self.autoencoder = autoencoder
-        self.epochs = epochs
-        self.pretrain_epochs = pretrain_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.n_init = n_init
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    lam: float = setting(0.1, number(zero=True))
+    alpha: float | None = setting(None, optional(number()))
+    alpha_epochs: int = setting(5, whole(1))
+    reseed: bool = setting(True)
+    epochs: int | None = setting(None, optional(whole(0)))  # type: ignore[assignment]
+    pretrain_epochs: int = 50
+    activation: str = "relu"
+
+    presets = of_table(lam=columns(1.0, 0.01, 0.1, 0.1, 1.0, 0.01, 1e-4, 1e-4), embedding_dim=EMBEDDING)
+    # λʳ of table 9.
+    presets_from_random = of_table(lam=columns(0.1, 0.01, 0.01, 0.01, 0.01, 1e-4, 1e-4, 1e-4))
 
     @property
     def n_reseeded_(self) -> int:
@@ -177,21 +141,13 @@ class DKM(WithPresets, DeepClusterer):
         check_is_fitted(self)
         return int(self.model_.reseeded)
 
-    def _check_settings(self) -> None:
-        settings = self.get_params(deep=False)
-        if self.epochs is None:
-            del settings["epochs"]
-        check_settings(settings)
-        positive("lam", self.lam, zero=True)
-        whole_number("alpha_epochs", self.alpha_epochs, 1)
-        if self.alpha is not None:
-            positive("alpha", self.alpha)
-
-    def _starts_pretrained(self) -> bool:
-        return self._pretrained() or self.pretrain_epochs > 0
+    @property
+    def starts_pretrained(self) -> bool:
+        """Whether the autoencoder has learned something before centroids are placed."""
+        return self.pretrained or self.pretrain_epochs > 0
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
-        alpha = _CONSTANT if self.alpha is None and self._starts_pretrained() else self.alpha
+        alpha = _CONSTANT if self.alpha is None and self.starts_pretrained else self.alpha
         usual = 200 if alpha is None else 100
         epochs = usual if self.epochs is None else self.epochs
         return _SoftKMeans(self._autoencoder(n_features, generator), self, alpha, epochs)

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from whyclust.deep.base import DeepClusterer
-from whyclust.deep.centroids import CentroidModel
-from whyclust.deep.clustering_module import ClusteringModuleModel
-from whyclust.deep.clustering_network import ClusteringNetworkModel
 from whyclust.deep.mixture_em import ClusteringModuleEM
 from whyclust.deep.phases import DeepModel
 from whyclust.deep.trunk import Trunk, has_hooks
@@ -31,8 +28,8 @@ from whyclust.propagate.torch_walk import UNCHANGED
 @neuralizer(DeepClusterer)
 def _deep(estimator: DeepClusterer) -> Parts:
     model: DeepModel = estimator.model_
-    weights, biases, stiffness = _affine_logits(model)
-    encoder = model.autoencoder.encoder if hasattr(model, "autoencoder") else None
+    weights, biases, stiffness = model.affine_logits()
+    encoder = model.encoder
     n_features = int(estimator.n_features_in_)
     if encoder is None:
         return Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool()
@@ -44,19 +41,6 @@ def _deep(estimator: DeepClusterer) -> Parts:
         return Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool()
     features = Features.behind_trunk(n_features, Trunk.of(layers, estimator.feature_means_))
     return features, LinearHead(weights, biases, stiffness), MinPool()
-
-
-def _affine_logits(model: DeepModel) -> tuple[NDArray, NDArray, float | None]:
-    """W, b of logits W·z + b, up to what all clusters share, and the stiffness of probabilities."""
-    if isinstance(model, CentroidModel):  # −‖z − μ‖² without ‖z‖²
-        centers = model.cluster_centers().detach().cpu().numpy().astype(np.float64)
-        return 2.0 * centers, -(centers**2).sum(axis=1), None
-    if isinstance(model, (ClusteringModuleModel, ClusteringNetworkModel)):  # a softmax (Props. 6 and 7)
-        return *_numbers(model.head.encoder), 1.0
-    raise TypeError(
-        f"{type(model).__name__} cannot be neuralised yet: register a function for your estimator with "
-        "whyclust.neuralizer."
-    )
 
 
 @neuralizer(ClusteringModuleEM)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from whyclust.deep.settings import positive, whole_number
+from whyclust._checks import positive, whole_number
 
 
 class Generative:

@@ -100,12 +100,12 @@ class Keeper:
     def begin_phase(self, phase: Phase, done: int) -> None:
         """Nothing to do."""
 
-    def end_epoch(self, progress: Progress, optimizer: torch.optim.Optimizer) -> None:
+    def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
         """Write the file, if it is time."""
         if progress.epoch % self.every or self._model is None:
             return
         tensors = {f"model.{name}": tensor for name, tensor in self._model.state_dict().items()}
-        tensors |= optimizer_tensors(optimizer)
+        tensors |= optimizer_tensors(optimizers)
         tensors |= {"generator": self._generator.get_state(), "global_generator": torch.get_rng_state()}
         names = ("phase", "epoch", "over", "history")
         self._write({name: getattr(progress, name) for name in names}, tensors)
@@ -173,7 +173,7 @@ class Bar:
         self.name = phase.name
         self.task = self.display.add_task(f"{self.title}: {phase.name}", total=phase.epochs, completed=done)
 
-    def end_epoch(self, progress: Progress, optimizer: torch.optim.Optimizer) -> None:
+    def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
         """Move on, and show the loss."""
         losses = [values[-1] for values in progress.history[self.name].values() if values]
         description = f"{self.title}: {self.name}" + (f", loss {sum(losses):.4g}" if losses else "")

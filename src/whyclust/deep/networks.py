@@ -6,7 +6,9 @@ import copy
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -162,3 +164,15 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
             nn.init.xavier_uniform_(layer.weight, generator=generator)
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
+
+
+def check_image_shape(image_shape: Any, n_features: int) -> tuple[int, int, int]:
+    """Channels, height and width, if they make up the columns."""
+    sizes = list(image_shape) if np.iterable(image_shape) else []
+    whole = len(sizes) == 3 and all(isinstance(size, (int, np.integer)) and size >= 1 for size in sizes)
+    if not whole or int(np.prod(sizes)) != n_features:
+        raise ValueError(
+            f"image_shape={image_shape!r} does not make up the {n_features} columns of X: expected three "
+            "numbers, channels, height and width."
+        )
+    return int(sizes[0]), int(sizes[1]), int(sizes[2])

@@ -7,11 +7,14 @@ fit (one row per row of the data, say): :meth:`DeepModel.restore` brings them ba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 Terms = dict[str, Tensor]
@@ -21,27 +24,143 @@ def nothing(*arguments: Any) -> None:
     """Do nothing."""
 
 
+# --- optimisers and schedules ---------------------------------------------------------------------
+
+
+class Optimizer(Protocol):
+    """Settings from which an optimiser is made."""
+
+    @property
+    def learning_rate(self) -> float:
+        """The first learning rate."""
+        ...
+
+    def build(self, parameters: Sequence[Any]) -> torch.optim.Optimizer:
+        """The optimiser; parameters are tensors or groups with a learning rate of their own."""
+        ...
+
+
+def _fused(groups: Sequence[Any]) -> bool | None:
+    """One pass over the weights instead of ten: a quarter of a step's time on a processor."""
+    tensors = [t for g in groups for t in (g["params"] if isinstance(g, dict) else [g])]
+    return all(tensor.device.type in {"cpu", "cuda"} for tensor in tensors) or None
+
+
 @dataclass(frozen=True)
 class Adam:
-    """Adam's settings; `final_rate` lets the learning rate fall to it, linearly in the steps.
-
-    Defaults are the paper's (section 5.2.1 of CM), with β₁ of the released code.
-    """
+    """Adam's settings: those of section 5.2.1 of CM, with β₁ of the released code."""
 
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-3
-    final_rate: float | None = None
 
     def build(self, parameters: Sequence[Any]) -> torch.optim.Optimizer:
         """The optimiser; parameters are tensors or groups with a learning rate of their own."""
         groups = list(parameters)
-        tensors = [t for g in groups for t in (g["params"] if isinstance(g, dict) else [g])]
-        # One pass over the weights instead of ten: a quarter of a step's time on a processor.
-        fused = all(tensor.device.type in {"cpu", "cuda"} for tensor in tensors)
         return torch.optim.Adam(
-            groups, lr=self.learning_rate, betas=self.betas, eps=self.epsilon, fused=fused or None
+            groups, lr=self.learning_rate, betas=self.betas, eps=self.epsilon, fused=_fused(groups)
         )
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Settings of stochastic gradient descent."""
+
+    learning_rate: float = 1e-2
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    def build(self, parameters: Sequence[Any]) -> torch.optim.Optimizer:
+        """The optimiser; parameters are tensors or groups with a learning rate of their own."""
+        groups = list(parameters)
+        return torch.optim.SGD(
+            groups,
+            lr=self.learning_rate,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            weight_decay=self.weight_decay,
+            fused=_fused(groups),
+        )
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The learning rate falls to this part of the first one, linearly in the steps of the phase."""
+
+    final: float
+
+    def __call__(self, done: float) -> float:
+        """The factor of the first rate after this share of the phase."""
+        return 1 + done * (self.final - 1)
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The learning rate falls to this part of the first one along half a cosine."""
+
+    final: float = 0.0
+
+    def __call__(self, done: float) -> float:
+        """The factor of the first rate after this share of the phase."""
+        return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+# --- phases ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The rows of one step, and what a loss may want to know besides.
+
+    Attributes
+    ----------
+    x : Tensor of shape (n, ...)
+        The rows.
+    rows : Tensor of int of shape (n,)
+        Their positions in the data.
+    data : Tensor
+        All rows.
+    epoch : int
+        Epochs of the phase that are over.
+    done : float
+        The share of the phase's steps that are over, for what rises or falls with them.
+    generator : torch.Generator
+        The source of noise, on the processor. Its state is part of a checkpoint, so what is drawn from it
+        comes again when a fit goes on.
+    view : Tensor or None
+        The rows as `Phase.augment` changed them, if it is set.
+    """
+
+    x: Tensor
+    rows: Tensor
+    data: Tensor
+    epoch: int
+    done: float
+    generator: torch.Generator
+    view: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Update:
+    """What is minimised, which weights are moved for it, and how.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(batch)`` returns named terms whose sum is minimised.
+    parameters : sequence of tensors or of groups
+        What the optimiser moves.
+    optimizer : Adam, SGD or whatever has a ``learning_rate`` and a ``build``
+    schedule : callable or None
+        ``schedule(done)`` is the factor of the first learning rate after this share of the phase; None
+        leaves it as it is.
+    """
+
+    loss: Callable[[Batch], Terms]
+    parameters: Sequence[Any]
+    optimizer: Optimizer = field(default_factory=Adam)
+    schedule: Callable[[float], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,13 +173,13 @@ class Phase:
         Shown by the progress bar; ``history_[name]`` holds the terms of the loss.
     epochs : int
         With 0 only `begin` and `end` are called.
-    loss : callable
-        ``loss(x, rows)`` returns named terms whose sum is minimised: x a batch, rows its positions.
-    parameters : sequence of tensors or of groups
-        What the optimiser moves.
-    optimizer : Adam
+    updates : sequence of Update
+        Made one after the other in each step. Neighbours that have the same loss share one forward and one
+        backward pass.
     batch_size : int
         At most so many rows a step; all steps of an epoch have the same number, give or take one.
+    augment : callable or None
+        ``augment(x, generator)`` returns the rows changed at random; a loss finds them in ``batch.view``.
     begin : callable
         ``begin(data, generator)``, once, before the first epoch (k-means on the embedding, say).
     before_epoch : callable
@@ -71,7 +190,7 @@ class Phase:
     every : int
         Call `before_step` every so many steps only.
     after_step : callable
-        ``after_step(x, rows)`` (DCN moves its centroids).
+        ``after_step(batch)`` (DCN moves its centroids).
     end : callable
         ``end(data)``, once, after the last epoch.
     patience : int or None
@@ -81,25 +200,43 @@ class Phase:
 
     Notes
     -----
-    `begin`, `before_epoch`, `before_step` and `end` are called in evaluation mode, and they and
+    `begin`, `before_epoch`, `before_step` and `end` are called in evaluation mode, and they, `augment` and
     `after_step` without gradients. What decides the course of a fit must follow from the arguments and
     from the model's parameters and buffers alone: then a fit that was killed ends as if it had not been.
     """
 
     name: str
     epochs: int
-    loss: Callable[[Tensor, Tensor], Terms]
-    parameters: Sequence[Any]
-    optimizer: Adam = field(default_factory=Adam)
+    updates: Sequence[Update] = ()
     batch_size: int = 256
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
     begin: Callable[[Tensor, torch.Generator], Any] = nothing
     before_epoch: Callable[[Tensor, int], Any] = nothing
     before_step: Callable[[Tensor, int], Any] = nothing
     every: int = 1
-    after_step: Callable[[Tensor, Tensor], Any] = nothing
+    after_step: Callable[[Batch], Any] = nothing
     end: Callable[[Tensor], Any] = nothing
     patience: int | None = None
     comparable: bool = True
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+class AffineLogits(NamedTuple):
+    """Logits of the clusters as an affine function of the encoder's output, up to what clusters share.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_clusters, embedding)
+    biases : ndarray of shape (n_clusters,)
+    stiffness : float or None
+        The factor with which a softmax of them gives the model's probabilities; None if none does.
+    """
+
+    weights: NDArray
+    biases: NDArray
+    stiffness: float | None
 
 
 class DeepModel(nn.Module):
@@ -108,6 +245,18 @@ class DeepModel(nn.Module):
     def phases(self) -> list[Phase]:
         """The phases of a fit, in order."""
         raise NotImplementedError
+
+    @property
+    def encoder(self) -> nn.Module | None:
+        """What makes of rows what :meth:`affine_logits` takes; None where it takes the rows themselves."""
+        return None
+
+    def affine_logits(self) -> AffineLogits:
+        """The logits as an affine function of the encoder's output: with it the model can be explained."""
+        raise TypeError(
+            f"{type(self).__name__} does not say its affine_logits(), so it cannot be neuralised: give it "
+            "this method, or register a function for your estimator with whyclust.neuralizer."
+        )
 
     def embed(self, x: Tensor) -> Tensor:
         """The embedding in which clusters are compared."""
@@ -137,6 +286,18 @@ class DeepModel(nn.Module):
                 if stored is not None and stored.shape != buffer.shape:
                     setattr(owner, name, torch.empty_like(stored, device=buffer.device))
         self.load_state_dict(dict(state))
+
+
+def numbers(tensor: Tensor) -> NDArray:
+    """A tensor as an array in double precision."""
+    return tensor.detach().cpu().numpy().astype(np.float64)
+
+
+def linear_logits(layer: nn.Linear, stiffness: float | None) -> AffineLogits:
+    """The logits that a linear layer gives."""
+    weights = numbers(layer.weight)
+    biases = np.zeros(len(weights)) if layer.bias is None else numbers(layer.bias)
+    return AffineLogits(weights, biases, stiffness)
 
 
 def snapshot(module: nn.Module) -> dict[str, Tensor]:

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import whyclust.deep
 from whyclust.deep.base import DeepClusterer
 
 # Settings that an autoencoder is built from.
@@ -29,14 +28,10 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
     arrays : dict of ndarray
         ``state.*`` of the torch module, ``fitted.*`` of the estimator.
     """
-    settings = _own_settings(estimator)
-    settings |= {name: value for name, value in _LOCAL.items() if name in settings}
-    if not isinstance(settings.get("random_state"), (int, np.integer, type(None))):
-        settings["random_state"] = None  # a generator's state is of no use to a fitted model
     fitted: dict[str, Any] = {}
     description = {
         "class": type(estimator).__name__,
-        "settings": {name: _plain(name, value) for name, value in settings.items()},
+        "settings": _settings(estimator),
         "n_features": int(estimator.n_features_in_),
         "n_embedding": int(estimator._n_features_out),
         "feature_names": [str(name) for name in getattr(estimator, "feature_names_in_", [])],
@@ -57,11 +52,7 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
 
 def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> DeepClusterer:
     """Build the model that :func:`to_arrays` described; it is on the processor."""
-    name = description["class"]
-    kind = getattr(whyclust.deep, name, None) if name in whyclust.deep.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, DeepClusterer)):
-        raise ValueError(f"{name!r} is not a deep clustering of this version of whyclust: update whyclust.")
-    estimator = kind(**{key: _tuples(value) for key, value in description["settings"].items()})
+    estimator = _unfitted(description["class"], description["settings"])
     for key, value in description["fitted"].items():
         setattr(estimator, key, value)
     for key, array in arrays.items():
@@ -81,6 +72,16 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Deep
     return estimator
 
 
+def _unfitted(name: str, settings: dict[str, Any]) -> DeepClusterer:
+    kind = DeepClusterer.known.get(name)
+    if kind is None:
+        raise ValueError(
+            f"{name!r} is not a deep clustering that is known here: import the module that defines it, or "
+            "update whyclust."
+        )
+    return kind(**{key: _value(value) for key, value in settings.items()})
+
+
 def _own_settings(estimator: DeepClusterer) -> dict[str, Any]:
     """Settings from which the module can be built again, with no other model or module among them."""
     settings = estimator.get_params(deep=False)
@@ -95,11 +96,22 @@ def _own_settings(estimator: DeepClusterer) -> dict[str, Any]:
         )
     origin = _own_settings(given)
     settings |= {name: origin[name] for name in _ARCHITECTURE}
-    network: Any = estimator.model_
+    network: Any = given.model_
     return settings | {"autoencoder": None, "embedding_dim": network.autoencoder.embedding_dim}
 
 
+def _settings(estimator: DeepClusterer) -> dict[str, Any]:
+    """Settings in JSON's words; a model among them (the one that another is put around) with its own."""
+    settings = _own_settings(estimator)
+    settings |= {name: value for name, value in _LOCAL.items() if name in settings}
+    if not isinstance(settings.get("random_state"), (int, np.integer, type(None))):
+        settings["random_state"] = None  # a generator's state is of no use to a fitted model
+    return {name: _plain(name, value) for name, value in settings.items()}
+
+
 def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, DeepClusterer):
+        return {"class": type(value).__name__, "settings": _settings(value)}
     if isinstance(value, (tuple, list)):
         return [_plain(name, item) for item in value]
     if isinstance(value, np.ndarray):
@@ -111,5 +123,8 @@ def _plain(name: str, value: Any) -> Any:
     raise TypeError(f"{name} is a {type(value).__name__}, which cannot be written to a file without code.")
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+def _value(stored: Any) -> Any:
+    """A setting as it was: lists were tuples, mappings are models with settings of their own."""
+    if isinstance(stored, dict):
+        return _unfitted(stored["class"], stored["settings"])
+    return tuple(_value(item) for item in stored) if isinstance(stored, list) else stored

@@ -8,16 +8,17 @@ that was killed ends as if it had not been.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from whyclust.deep.checkpoints import restore_optimizer
-from whyclust.deep.phases import DeepModel, Phase, nothing, snapshot
+from whyclust.deep.checkpoints import restore_optimizers
+from whyclust.deep.phases import Batch, DeepModel, Phase, Terms, Update, nothing, snapshot
 
 History = dict[str, dict[str, list[float]]]
 
@@ -29,7 +30,7 @@ class Watcher(Protocol):
         """A phase begins, with so many epochs behind it."""
         ...
 
-    def end_epoch(self, progress: Progress, optimizer: torch.optim.Optimizer) -> None:
+    def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
         """An epoch has ended."""
         ...
 
@@ -47,7 +48,7 @@ class Progress:
     history : dict
         Mean over the steps of every term of the loss, by phase and epoch.
     optimizer : dict
-        State of the optimiser of the phase at hand, where a checkpoint brought one.
+        State of the optimisers of the phase at hand, where a checkpoint brought one.
     interrupted : str
         Where Ctrl-C ended it, and what was kept; empty if it did not.
     """
@@ -92,24 +93,24 @@ def _run(
     history = progress.history.setdefault(phase.name, {})
     # After Ctrl-C later phases are set up, so that the model is whole, but not trained.
     if phase.epochs and not progress.interrupted:
-        optimizer = phase.optimizer.build(phase.parameters)
+        optimizers = [update.optimizer.build(update.parameters) for update in phase.updates]
         if progress.optimizer:
-            restore_optimizer(optimizer, progress.optimizer)
+            restore_optimizers(optimizers, progress.optimizer)
         for watcher in watchers:
             watcher.begin_phase(phase, progress.epoch)
         best = _Best(phase, model)
         try:
             while not (progress.over or progress.epoch >= phase.epochs or _settled(history, phase.patience)):
-                _epoch(model, phase, data, generator, optimizer, progress)
+                _epoch(model, phase, data, generator, optimizers, progress)
                 best.see(history)
                 for watcher in watchers:
-                    watcher.end_epoch(progress, optimizer)
+                    watcher.end_epoch(progress, optimizers)
         except KeyboardInterrupt:
             best.restore()
             epoch = f"epoch {progress.epoch + 1} of {phase.epochs} of {phase.name}"
             progress.interrupted = f"Interrupted in {epoch}: {best.told} is kept"
         model.zero_grad(set_to_none=True)
-        _refuse_lost_weights(optimizer, phase)
+        _refuse_lost_weights(optimizers, phase)
     with evaluating(model):
         phase.end(data)
 
@@ -131,7 +132,7 @@ def _epoch(
     phase: Phase,
     data: Tensor,
     generator: torch.Generator,
-    optimizer: torch.optim.Optimizer,
+    optimizers: list[torch.optim.Optimizer],
     progress: Progress,
 ) -> None:
     """One pass over all rows, and a note of it in the history; or none, if a hook ends the phase."""
@@ -143,9 +144,9 @@ def _epoch(
     model.train()
     n_steps = -(-len(data) // phase.batch_size)
     order = torch.randperm(len(data), generator=generator).to(data.device)
-    moved = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+    passes = _passes(phase.updates, optimizers)
     sums: dict[str, Tensor] = {}
-    done = 0
+    steps = 0
     # Equal parts, not a small one at the end: losses that are sums over the batch depend on its size.
     for number, rows in enumerate(order.tensor_split(n_steps)):
         step = epoch * n_steps + number
@@ -154,61 +155,100 @@ def _epoch(
                 if phase.before_step(data, step):
                     progress.over = True
                     break
-        _set_rate(optimizer, phase, step / (phase.epochs * n_steps))
+        done = step / (phase.epochs * n_steps)
+        _set_rates(optimizers, phase.updates, done)
         x = data.index_select(0, rows)
-        terms = phase.loss(x, rows)
-        for tensor in moved:  # a twentieth of the time of zero_grad, which counts where networks are small
-            tensor.grad = None
-        _total(terms).backward()
-        optimizer.step()
-        done += 1
+        view = None
+        if phase.augment is not None:
+            with torch.no_grad():
+                view = phase.augment(x, generator)
+        batch = Batch(x, rows, data, epoch, done, generator, view)
+        terms: Terms = {}
+        for one in passes:
+            terms |= one.step(batch)
+        steps += 1
         with torch.no_grad():
-            phase.after_step(x, rows)
+            phase.after_step(batch)
             for name, value in terms.items():
                 part = value.detach()
                 sums[name] = sums[name] + part if name in sums else part
-    if done:
-        means = {name: float(value) / done for name, value in sums.items()}
+    if steps:
+        means = {name: float(value) / steps for name, value in sums.items()}
         _refuse_not_finite(means, phase, epoch)
         for name, value in means.items():
             progress.history[phase.name].setdefault(name, []).append(value)
         progress.epoch = epoch + 1
 
 
-def _total(terms: dict[str, Tensor]) -> Tensor:
+@dataclass(frozen=True)
+class _Pass:
+    """A loss and the optimisers that step by its gradients."""
+
+    loss: Callable[[Batch], Terms]
+    optimizers: list[torch.optim.Optimizer]
+    moved: list[Tensor]
+
+    def step(self, batch: Batch) -> Terms:
+        """Forward, backward, and a step of each optimiser."""
+        terms = self.loss(batch)
+        for tensor in self.moved:  # a twentieth of the time of zero_grad, which counts for small networks
+            tensor.grad = None
+        _total(terms).backward()
+        for optimizer in self.optimizers:
+            optimizer.step()
+        return terms
+
+
+def _passes(updates: Sequence[Update], optimizers: list[torch.optim.Optimizer]) -> list[_Pass]:
+    """The passes of a step: neighbours that have the same loss are one."""
+    pairs = zip(updates, optimizers, strict=True)
+    result = []
+    for loss, members in groupby(pairs, key=lambda pair: pair[0].loss):
+        moving = [optimizer for _, optimizer in members]
+        moved = [tensor for one in moving for group in one.param_groups for tensor in group["params"]]
+        result.append(_Pass(loss, moving, moved))
+    return result
+
+
+def _total(terms: Terms) -> Tensor:
     first, *others = terms.values()
     for other in others:
         first = first + other
     return first
 
 
-def _set_rate(optimizer: torch.optim.Optimizer, phase: Phase, done: float) -> None:
-    """Let learning rates fall linearly to their final value, if there is one."""
-    first, last = phase.optimizer.learning_rate, phase.optimizer.final_rate
-    if last is None:
-        return
-    for group in optimizer.param_groups:
-        start = group.setdefault("initial_lr", group["lr"])
-        group["lr"] = start * (1 + done * (last / first - 1))
+def _set_rates(optimizers: list[torch.optim.Optimizer], updates: Sequence[Update], done: float) -> None:
+    """Let learning rates follow their schedules, where there are any."""
+    for optimizer, update in zip(optimizers, updates, strict=True):
+        if update.schedule is None:
+            continue
+        factor = update.schedule(done)
+        for group in optimizer.param_groups:
+            start = group.setdefault("initial_lr", group["lr"])
+            group["lr"] = start * factor
+
+
+def _rates(phase: Phase) -> str:
+    rates = dict.fromkeys(f"{update.optimizer.learning_rate:g}" for update in phase.updates)
+    return f"lower learning_rate (now {', '.join(rates)})"
 
 
 def _refuse_not_finite(means: dict[str, float], phase: Phase, epoch: int) -> None:
     for name, value in means.items():
         if not math.isfinite(value):
             raise FloatingPointError(
-                f"The loss of {phase.name} ({name}) is {value} in epoch {epoch + 1}: lower learning_rate "
-                f"(now {phase.optimizer.learning_rate:g}), or rescale the columns (StandardScaler in a "
-                "Pipeline)."
+                f"The loss of {phase.name} ({name}) is {value} in epoch {epoch + 1}: {_rates(phase)}, or "
+                "rescale the columns (StandardScaler in a Pipeline)."
             )
 
 
-def _refuse_lost_weights(optimizer: torch.optim.Optimizer, phase: Phase) -> None:
+def _refuse_lost_weights(optimizers: list[torch.optim.Optimizer], phase: Phase) -> None:
     """Losses are taken before a step, so they do not tell of the last one."""
-    moved = (tensor for group in optimizer.param_groups for tensor in group["params"])
+    moved = (tensor for one in optimizers for group in one.param_groups for tensor in group["params"])
     if not all(bool(torch.isfinite(tensor).all()) for tensor in moved):
         raise FloatingPointError(
-            f"Weights are no longer finite after the last step of {phase.name}: lower learning_rate (now "
-            f"{phase.optimizer.learning_rate:g}), or rescale the columns (StandardScaler in a Pipeline)."
+            f"Weights are no longer finite after the last step of {phase.name}: {_rates(phase)}, or rescale "
+            "the columns (StandardScaler in a Pipeline)."
         )
 
 

@@ -1,0 +1,45 @@
+"""Checks of single values: one sentence says what was found and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Refuse what is not a whole number, or too small.
+
+    >>> whole_number("n_clusters", np.int64(3))
+    3
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={value!r}, expected a whole number, {least} or more.")
+    return int(value)
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """Refuse what is not a positive number, or zero where that makes sense.
+
+    >>> positive("scale", 0, zero=True)
+    0.0
+    """
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(
+            f"{name}={value!r}, expected a number {'of zero or more' if zero else 'above zero'}."
+        )
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Refuse what is not among the choices.
+
+    >>> one_of("init", "random", ["random", "pretrained"])
+    'random'
+    """
+    listed = list(choices)
+    if not isinstance(value, str) or value not in listed:
+        raise ValueError(f"{name}={value!r} is unknown, expected one of {', '.join(listed)}.")
+    return value

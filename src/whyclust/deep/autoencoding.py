@@ -1,0 +1,134 @@
+"""Deep clusterings with an autoencoder: its settings, and how it is built from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from whyclust.deep.base import DeepClusterer
+from whyclust.deep.networks import (
+    ACTIVATIONS,
+    CONVOLUTIONAL,
+    DENSE,
+    Autoencoder,
+    check_image_shape,
+    convolutional_autoencoder,
+    dense_autoencoder,
+    given_autoencoder,
+    initialise,
+)
+from whyclust.deep.parameters import choice, optional, setting, sizes, whole
+
+
+class AutoencoderClusterer(DeepClusterer):
+    """A deep clustering of the embedding of an autoencoder.
+
+    Parameters
+    ----------
+    embedding_dim : int or None
+        Size of the embedding; None takes `n_clusters`.
+    hidden : sequence of int or None
+        Sizes of the encoder's hidden layers; the decoder mirrors them. With `image_shape`, channels of
+        convolutions. None takes (500, 500, 2000), and (32, 64, 128) for images.
+    activation : {"leaky_relu", "relu", "gelu", "tanh"}
+        Between layers.
+    image_shape : (channels, height, width) or None
+        Take the columns of X for the pixels of images and use convolutions.
+    autoencoder : None, (encoder, decoder) or fitted deep clustering
+        Modules to begin with, which are copied; a fitted model's autoencoder is taken as it is. Modules get
+        rows of X, or images of `image_shape` if they take those.
+    """
+
+    embedding_dim: int | None = setting(None, optional(whole(1)))
+    hidden: Any = setting(None, sizes)
+    activation: str = setting("leaky_relu", choice(ACTIVATIONS))
+    image_shape: tuple[int, int, int] | None = setting(None)
+    autoencoder: Any = setting(None)
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether the autoencoder is another fitted model's."""
+        return isinstance(self.autoencoder, DeepClusterer)
+
+    def _embedding_width(self, n_features: int) -> int:
+        """Size of the embedding where none is given."""
+        return self.n_clusters
+
+    def _autoencoder(self, n_features: int, generator: torch.Generator) -> Autoencoder:
+        """The autoencoder: another model's, the user's modules, or a new one."""
+        if self.autoencoder is not None:
+            pair = _modules(self.autoencoder)
+            return given_autoencoder(*pair, n_features, self.embedding_dim, self.image_shape)
+        width = int(self._embedding_width(n_features) if self.embedding_dim is None else self.embedding_dim)
+        usual = DENSE if self.image_shape is None else CONVOLUTIONAL
+        hidden = [int(size) for size in (usual if self.hidden is None else self.hidden)]
+        if self.image_shape is None:
+            result = dense_autoencoder(n_features, width, hidden, self.activation)
+        else:
+            shape = check_image_shape(self.image_shape, n_features)
+            result = convolutional_autoencoder(shape, width, hidden, self.activation)
+        initialise(result, generator)
+        return result
+
+    def _prepare(self, table: NDArray) -> None:
+        """Refuse steps of one row where batch normalisation needs two."""
+        if self.autoencoder is None:
+            return
+        n_steps = -(-len(table) // self.batch_size)
+        normalised = any(
+            isinstance(layer, nn.modules.batchnorm._BatchNorm)
+            for module in _modules(self.autoencoder)
+            for layer in module.modules()
+        )
+        if normalised and len(table) // n_steps < 2:
+            raise ValueError(
+                f"batch_size={self.batch_size} leaves steps of a single one of {len(table)} rows, which the "
+                "autoencoder's batch normalisation cannot take: use larger batches."
+            )
+
+    def __sklearn_clone__(self) -> AutoencoderClusterer:
+        # A fitted model given as autoencoder is a value here, as arrays are: its clone would be unfitted.
+        settings = self.get_params(deep=False)
+        copies = {
+            name: value if name == "autoencoder" else clone(value, safe=False)
+            for name, value in settings.items()
+        }
+        result = type(self)(**copies)
+        for name in ("_sklearn_output_config", "_metadata_request"):
+            if name in vars(self):
+                setattr(result, name, vars(self)[name].copy())
+        return result
+
+
+class PretrainedClusterer(AutoencoderClusterer):
+    """A deep clustering whose autoencoder may be trained alone at first.
+
+    Parameters
+    ----------
+    pretrain_epochs : int
+        Of the autoencoder alone; 0 begins at random.
+    """
+
+    pretrain_epochs: int = setting(100, whole(0))
+
+
+def _modules(given: Any) -> tuple[nn.Module, nn.Module]:
+    """Encoder and decoder: a fitted model's, or a pair."""
+    if isinstance(given, DeepClusterer):
+        check_is_fitted(given, msg="autoencoder is a %(name)s that is not fitted yet: call its fit first.")
+        network = getattr(given.model_, "autoencoder", None)
+        if network is None:
+            raise ValueError(f"autoencoder is a {type(given).__name__}, which has no autoencoder to share.")
+        return network.encoder, network.decoder
+    pair = given if isinstance(given, (tuple, list)) else ()
+    if len(pair) != 2 or not all(isinstance(module, nn.Module) for module in pair):
+        raise TypeError(
+            f"autoencoder is a {type(given).__name__}, expected None, a pair (encoder, decoder) of torch "
+            "modules, or a fitted deep clustering."
+        )
+    return pair[0], pair[1]
