@@ -38,7 +38,7 @@ BATCH = 256
 class OneEpoch(CentroidModel):
     """The library's autoencoder, and nothing after it."""
 
-    def phases(self) -> Any:
+    def stages(self) -> Any:
         """Pretraining, once over the rows."""
         return [self.pretraining(1, Adam())]
 

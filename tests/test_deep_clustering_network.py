@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 torch = pytest.importorskip("torch")
 
@@ -276,12 +275,6 @@ def test_constant_columns():
     assert np.isfinite(model.predict_proba(np.hstack([X, np.ones((60, 1))]))).all()
     with pytest.warns(UserWarning, match="collapsed"):
         CNet(3, **TINY).fit(np.ones((20, 2)))
-
-
-@parametrize_with_checks([CNet(2, hidden=(8,), epochs=20, pretrain_epochs=20, batch_size=16)])
-@pytest.mark.filterwarnings("ignore:The clusters have collapsed")
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *ALIASES])

@@ -17,26 +17,33 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 torch = pytest.importorskip("torch")
 
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans  # noqa: E402
+import whyclust.deep  # noqa: E402
+from whyclust.deep import DKM, IDEC, AutoencoderKMeans  # noqa: E402
 from whyclust.deep import keeping as keeping_module  # noqa: E402
+from whyclust.deep.centroids import CentroidModel  # noqa: E402
 from whyclust.deep.keeping import Keeper  # noqa: E402
 from whyclust.deep.networks import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
 from whyclust.deep.phases import Adam, DeepModel, Linear, Phase, Update, snapshot  # noqa: E402
 from whyclust.deep.stored import from_arrays, to_arrays  # noqa: E402
 from whyclust.deep.training import Progress, train  # noqa: E402
 
-SMALL = {"hidden": (8,), "batch_size": 32, "random_state": 0}
-MODELS = {
-    "AutoencoderKMeans": lambda **more: AutoencoderKMeans(3, **{**SMALL, "epochs": 6, **more}),
-    "DEC": lambda **more: DEC(3, **{**SMALL, "epochs": 4, "pretrain_epochs": 3, "tol": 0.0, **more}),
-    "IDEC": lambda **more: IDEC(
-        3, **{**SMALL, "epochs": 4, "pretrain_epochs": 3, "update_interval": 3, **more}
-    ),
-    "DCN": lambda **more: DCN(3, **{**SMALL, "epochs": 4, "pretrain_epochs": 3, **more}),
-    "DKM": lambda **more: DKM(3, **{**SMALL, "epochs": 4, "pretrain_epochs": 3, **more}),
-    "DKM, random": lambda **more: DKM(
-        3, **{**SMALL, "epochs": 7, "pretrain_epochs": 0, "alpha_epochs": 2, "lam": 0.1, **more}
-    ),
+# Settings with which any model is fitted in a moment; one takes those that it has.
+SMALL = {"hidden": (8,), "batch_size": 32, "random_state": 0, "epochs": 4, "pretrain_epochs": 3, "tol": 0.0}
+
+SHORT = {"epochs": 2, "pretrain_epochs": 2, "batch_size": 16, "random_state": None}
+
+
+def small(kind, **usual):
+    own = {name: value for name, value in {**SMALL, **usual}.items() if name in kind.declared}
+    return lambda **more: kind(3, **{**own, **more})
+
+
+# A new model is picked up by itself.
+MODELS = {name: small(getattr(whyclust.deep, name)) for name in whyclust.deep.__all__}
+MODELS |= {
+    "AutoencoderKMeans": small(AutoencoderKMeans, epochs=6),
+    "IDEC, other interval": small(IDEC, update_interval=3, tol=1e-3),
+    "DKM, random": small(DKM, epochs=7, pretrain_epochs=0, alpha_epochs=2, lam=0.1),
 }
 every_model = pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 # From a random start, of so few epochs, a cluster may well be empty: that is not what is tested here.
@@ -165,7 +172,7 @@ def test_no_value_is_fetched_within_an_epoch(rows, monkeypatch):
 
 
 def test_not_finite_loss_says_what_to_lower(blobs):
-    model = AutoencoderKMeans(3, **SMALL, epochs=30, learning_rate=1e20)
+    model = MODELS["AutoencoderKMeans"](epochs=30, learning_rate=1e20)
     with pytest.raises(FloatingPointError, match=r"autoencoder.*nan|inf.*lower learning_rate \(now 1e\+20\)"):
         model.fit(blobs[0])
     assert not hasattr(model, "labels_")
@@ -188,8 +195,6 @@ def interrupting_loss(monkeypatch, kind, after):
 
 
 def test_ctrl_c_keeps_the_best_state(blobs, monkeypatch):
-    from whyclust.deep.centroids import CentroidModel
-
     reference = MODELS["AutoencoderKMeans"](epochs=3).fit(blobs[0])
     assert np.argmin(reference.history_["autoencoder"]["reconstruction"]) == 2
     interrupting_loss(monkeypatch, CentroidModel, after=3 * 5 + 2)  # five steps an epoch
@@ -205,8 +210,6 @@ def test_ctrl_c_keeps_the_best_state(blobs, monkeypatch):
 
 
 def test_ctrl_c_in_the_first_epoch_keeps_what_was_there(blobs, monkeypatch):
-    from whyclust.deep.centroids import CentroidModel
-
     interrupting_loss(monkeypatch, CentroidModel, after=2)
     with pytest.warns(UserWarning, match="the state before it is kept; the fit ends with it"):
         model = MODELS["DEC"]().fit(blobs[0])
@@ -220,8 +223,6 @@ def test_ctrl_c_in_the_first_epoch_keeps_what_was_there(blobs, monkeypatch):
 
 
 def test_ctrl_c_in_a_later_start_takes_an_earlier_one(blobs, monkeypatch):
-    from whyclust.deep.centroids import CentroidModel
-
     reference = MODELS["AutoencoderKMeans"]().fit(blobs[0])
     interrupting_loss(monkeypatch, CentroidModel, after=6 * 5 + 2)
     with pytest.warns(UserWarning, match="the best of 1 earlier starts is taken instead"):
@@ -230,8 +231,6 @@ def test_ctrl_c_in_a_later_start_takes_an_earlier_one(blobs, monkeypatch):
 
 
 def test_after_ctrl_c_a_checkpoint_goes_on(blobs, tmp_path, monkeypatch):
-    from whyclust.deep.centroids import CentroidModel
-
     options = {"checkpoint": tmp_path / "c.npz", "checkpoint_every": 1, "n_init": 2}
     whole = MODELS["AutoencoderKMeans"](n_init=2).fit(blobs[0])
     for steps in (3 * 5 + 2, (6 + 1 - 3) * 5 + 2):  # once in each start
@@ -476,15 +475,7 @@ def test_starts_with_empty_clusters_come_last():
 # --- estimators ------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks(
-    [
-        AutoencoderKMeans(3, hidden=(8,), epochs=2, batch_size=16),
-        DEC(3, hidden=(8,), epochs=2, pretrain_epochs=2, batch_size=16),
-        IDEC(3, hidden=(8,), epochs=2, pretrain_epochs=2, batch_size=16),
-        DCN(3, hidden=(8,), epochs=2, pretrain_epochs=2, batch_size=16),
-        DKM(3, hidden=(8,), epochs=2, pretrain_epochs=2, batch_size=16),
-    ]
-)
+@parametrize_with_checks([small(getattr(whyclust.deep, name), **SHORT)() for name in whyclust.deep.__all__])
 @collapse_may_be
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -501,13 +492,15 @@ def test_answers(build, blobs):
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)
     np.testing.assert_array_equal(shares.argmax(axis=1), model.labels_)
     embedded = model.transform(X)
-    assert model.cluster_centers_.shape == (3, embedded.shape[1])
-    distances = ((embedded[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
+    assert model.decoded_centers().shape == (3, 5)
+    if isinstance(model.model_, CentroidModel):  # others have borders of their own
+        distances = ((embedded[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+        np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
     assert model.decode(embedded).shape == X.shape
     assert model.decode(embedded[0]).shape == (1, 5)
     assert set(np.flatnonzero(np.bincount(model.labels_, minlength=3) == 0)) == set(model.empty_clusters_)
-    assert list(model.get_feature_names_out()) == [f"{type(model).__name__.lower()}{i}" for i in range(3)]
+    names = [f"{type(model).__name__.lower()}{i}" for i in range(embedded.shape[1])]
+    assert list(model.get_feature_names_out()) == names
 
 
 def test_history_is_the_whole_course(blobs):
@@ -570,7 +563,7 @@ def test_progress_bar_only_on_request(blobs, capfd):
 
 def test_pipelines_clones_and_pickles(blobs):
     X, y = blobs
-    fitted = AutoencoderKMeans(3, **SMALL, epochs=30).fit(X)
+    fitted = MODELS["AutoencoderKMeans"](epochs=30).fit(X)
     model = make_pipeline(StandardScaler(), MODELS["DEC"](autoencoder=fitted))
     labels = clone(model).fit(X).predict(X)
     assert adjusted_rand_score(labels, y) > 0.9
@@ -753,7 +746,7 @@ def test_any_kind_of_number(dtype):
 
 def test_one_column():
     X = np.r_[np.zeros(20), np.ones(20), np.full(20, 5.0)][:, None] + np.linspace(0, 0.1, 60)[:, None]
-    model = AutoencoderKMeans(3, **SMALL, epochs=20).fit(X)
+    model = MODELS["AutoencoderKMeans"](epochs=20).fit(X)
     assert adjusted_rand_score(model.labels_, np.repeat([0, 1, 2], 20)) == 1.0
 
 
@@ -795,7 +788,7 @@ def test_stored_and_back(build, blobs, tmp_path):
 
 
 def test_stored_with_a_shared_autoencoder(blobs):
-    first = AutoencoderKMeans(3, **{**SMALL, "hidden": (7, 4)}, embedding_dim=2, epochs=2).fit(blobs[0])
+    first = MODELS["AutoencoderKMeans"](hidden=(7, 4), embedding_dim=2, epochs=2).fit(blobs[0])
     second = MODELS["DCN"](autoencoder=first).fit(blobs[0])
     third = MODELS["DEC"](autoencoder=second).fit(blobs[0])
     again = from_arrays(*to_arrays(third))

@@ -17,6 +17,6 @@ from whyclust.deep.dcn import DCN
 from whyclust.deep.dec import DEC, IDEC
 from whyclust.deep.dkm import DKM
 from whyclust.deep.explained import with_rules as with_rules
-from whyclust.deep.mixture_em import ClusteringModuleEM
+from whyclust.deep.mixture_em import ClusteringModuleEM as ClusteringModuleEM
 
-__all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule", "ClusteringModuleEM"]
+__all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule"]

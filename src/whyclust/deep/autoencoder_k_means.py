@@ -13,7 +13,7 @@ from whyclust.deep.training import Progress
 
 
 class _AutoencoderKMeans(CentroidModel):
-    def phases(self) -> list[Phase]:
+    def stages(self) -> list[Phase]:
         train = self.pretraining(self.settings.epochs, Adam(self.settings.learning_rate))
         return [train, Phase("k-means", 0, begin=self.cluster_embedding)]
 

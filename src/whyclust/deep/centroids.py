@@ -72,6 +72,14 @@ class CentroidModel(DeepModel):
             self.register_buffer("centers", centers)
         self.register_buffer("reseeded", torch.zeros((), dtype=torch.long))
 
+    def stages(self) -> list[Phase]:
+        """The phases of the model itself, in order."""
+        raise NotImplementedError
+
+    def phases(self) -> list[Phase]:
+        """The phases of the model in its space."""
+        return self.space.around(self, self.stages())
+
     @property
     def encoder(self) -> nn.Module:
         """The autoencoder's."""

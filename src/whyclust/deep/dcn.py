@@ -70,7 +70,7 @@ class _DeepClusteringNetwork(CentroidModel):
             self.counts[empty] = _FIRST_COUNT
         self.earlier_counts.copy_(self.counts)
 
-    def phases(self) -> list[Phase]:
+    def stages(self) -> list[Phase]:
         settings = self.settings
         adam = Adam(settings.learning_rate)
         return [

@@ -72,7 +72,7 @@ class _SelfTrained(CentroidModel):
         """Targets of single rows are of no use after the fit."""
         self.target, self.labels = self.target[:0].clone(), self.labels[:0].clone()
 
-    def phases(self) -> list[Phase]:
+    def stages(self) -> list[Phase]:
         settings = self.settings
         adam = Adam(settings.learning_rate)
         moved = self.autoencoder.encoder if self.gamma is None else self.autoencoder

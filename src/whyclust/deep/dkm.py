@@ -71,7 +71,7 @@ class _SoftKMeans(CentroidModel):
             if empty:
                 self.seed_empty(empty, z)
 
-    def phases(self) -> list[Phase]:
+    def stages(self) -> list[Phase]:
         settings = self.settings
         # DKM's own Adam, unlike that of the other models (section 5.2.1 of CM).
         adam = Adam(settings.learning_rate, epsilon=1e-7)

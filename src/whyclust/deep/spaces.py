@@ -6,10 +6,16 @@ rotation, weights of its dimensions, or both can be put around any of them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from whyclust.deep.centroids import CentroidModel
+    from whyclust.deep.phases import Phase
 
 
 class Space(nn.Module):
@@ -22,6 +28,10 @@ class Space(nn.Module):
     def back(self, points: Tensor) -> Tensor:
         """From the space to the embedding, as well as it can be."""
         return points
+
+    def around(self, model: CentroidModel, phases: list[Phase]) -> list[Phase]:
+        """The phases of a model in this space: its own, unless the space has something to learn, too."""
+        return phases
 
     def affine(self, embedding_dim: int) -> tuple[NDArray, NDArray]:
         """A and c of ``points(z) = A z + c``, by what becomes of zero and of the unit vectors."""
