@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from whyclust._validation import Table, is_frame, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
-from whyclust.network import Neuralized, neuralize
+from whyclust.network import Neuralized
 from whyclust.network.models import last_step
 from whyclust.network.network import Relevance
+from whyclust.network.neuralizing import network_for
 from whyclust.surrogates import surrogate_of
 
 
@@ -27,6 +28,7 @@ def explain(
     cluster: ArrayLike | None = None,
     against: ArrayLike | None = None,
     background: Any = None,
+    beta: float | None = None,
     rule: str | None = None,
     threshold: float | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
@@ -62,6 +64,8 @@ def explain(
         Points over which the stiffness β = 1/E[f_c] is taken (Eq. 3). By default what the
         model kept from its fit, or else X. Other methods take it for the data that rows come from
         (reference, kernel density, rows to learn from); by default X.
+    beta : float, optional
+        β itself, whatever the background.
     rule : {"expected", "min_take_most"}, optional
         How relevance passes the minimum over competitors. ``"expected"``, the default, shares it
         by softmax(−β h) and is defined everywhere; ``"min_take_most"`` is the paper's rule, for
@@ -113,10 +117,8 @@ def explain(
     if doubt is not None:
         warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
     table = read_table(X)
-    if background is None and not isinstance(model, Neuralized) and not hasattr(last_step(model), "beta_"):
-        background = table
     return explain_rows(
-        neuralize(model, background, threshold=threshold),
+        network_for(model, table, background, threshold=threshold, beta=beta),
         table,
         cluster=cluster,
         against=against,

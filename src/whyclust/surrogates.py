@@ -22,7 +22,8 @@ from whyclust._validation import (
 )
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.given_labels import is_labels, read_labels, refuse_other_order
-from whyclust.network.models import first_step, last_step, network_parts
+from whyclust.network.models import first_step, last_step
+from whyclust.network.parts import has_network
 from whyclust.network.pipelines import trace_features
 from whyclust.network.steps import UnsupportedStep
 from whyclust.tables import plan_table, preparation
@@ -75,7 +76,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
         refuse_other_order(model, X)
     else:
         last = last_step(model)
-        if isinstance(last, type) or not hasattr(last, "labels_") or _has_network(last):
+        if isinstance(last, type) or not hasattr(last, "labels_") or has_network(last):
             return None
         source = type(last).__name__
         if isinstance(last, FeatureAgglomeration):
@@ -190,7 +191,3 @@ def _replace_last(model: Pipeline, rows: Any, labels: NDArray) -> Pipeline:
             ) from None
     surrogate = fit_surrogate(rows.toarray() if is_sparse(rows) else rows, labels)
     return Pipeline([*before, ("cluster", surrogate)])
-
-
-def _has_network(model: Any) -> bool:
-    return network_parts.dispatch(type(model)) is not network_parts.dispatch(object)

@@ -14,6 +14,7 @@ from whyclust.fidelity import Fidelity
 from whyclust.given_labels import is_labels
 from whyclust.network import Neuralized, neuralize
 from whyclust.network.models import last_step, read_for
+from whyclust.network.neuralizing import network_for
 from whyclust.surrogates import surrogate_of
 
 
@@ -76,9 +77,7 @@ def subject_of(model: Any, X: Any, background: Any = None) -> Subject:
             source=labelled.source,
         )
     table = read_for(model, X)
-    if background is None and not isinstance(model, Neuralized) and not hasattr(last_step(model), "beta_"):
-        background = table
-    net = neuralize(model, background)
+    net = network_for(model, table, background)
     fixed = _why_fixed(model)
     return Subject(
         net=net,

@@ -18,8 +18,15 @@ from whyclust.deep.base import DeepClusterer
 from whyclust.deep.mixture_em import ClusteringModuleEM
 from whyclust.deep.phases import DeepModel
 from whyclust.deep.trunk import Trunk, has_hooks
-from whyclust.network import Features, LinearHead, MinPool, Neuralized, PrototypeHead, neuralizer
-from whyclust.network.models import Parts
+from whyclust.network import (
+    Features,
+    LinearHead,
+    MinPool,
+    Neuralized,
+    Parts,
+    PrototypeHead,
+    neuralizer,
+)
 from whyclust.propagate.torch_affine import is_builtin
 from whyclust.propagate.torch_assignment import Assignment
 from whyclust.propagate.torch_walk import UNCHANGED
@@ -32,15 +39,15 @@ def _deep(estimator: DeepClusterer) -> Parts:
     encoder = model.encoder
     n_features = int(estimator.n_features_in_)
     if encoder is None:
-        return Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool()
+        return Parts(Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool())
     layers, last = _without_last(encoder)
     if last is not None:
         matrix, offset = _numbers(last)
         weights, biases = weights @ matrix, biases + weights @ offset
     if len(layers) == 0:  # a linear encoder is all in the head
-        return Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool()
+        return Parts(Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool())
     features = Features.behind_trunk(n_features, Trunk.of(layers, estimator.feature_means_))
-    return features, LinearHead(weights, biases, stiffness), MinPool()
+    return Parts(features, LinearHead(weights, biases, stiffness), MinPool())
 
 
 @neuralizer(ClusteringModuleEM)
@@ -52,7 +59,7 @@ def _mixture(estimator: ClusteringModuleEM) -> Parts:
     # A cluster without weight is never assigned; the largest finite offset says so.
     offsets = np.minimum(offsets, np.finfo(np.float32).max / 1e8)
     head = PrototypeHead(centers, np.arange(len(centers)), offsets=offsets, probability_stiffness=1.0)
-    return Features.identity(centers.shape[1]), head, MinPool()
+    return Parts(Features.identity(centers.shape[1]), head, MinPool())
 
 
 def _without_last(encoder: nn.Module) -> tuple[nn.Sequential, nn.Linear | None]:

@@ -20,8 +20,9 @@ from whyclust.given_labels import is_labels
 from whyclust.metrics.reading import read_codes, read_count, refuse_too_large
 from whyclust.metrics.scores import contingency
 from whyclust.metrics.stability_result import Stability
-from whyclust.network import Neuralized, neuralize
+from whyclust.network import Neuralized
 from whyclust.network.models import last_step, read_for
+from whyclust.network.neuralizing import network_for
 
 # One refit has no standard error.
 _FEWEST = 2
@@ -188,8 +189,7 @@ def _one_each(labels: Any, n_rows: int) -> NDArray:
 
 def _explained(model: Any, table: Any, rule: str | None) -> Explanation:
     """As `explain` does, without a surrogate's warnings about each refit."""
-    background = None if hasattr(last_step(model), "beta_") else table
-    return explain_rows(neuralize(model, background), table, rule=rule)
+    return explain_rows(network_for(model, table), table, rule=rule)
 
 
 def _compare(

@@ -2,8 +2,9 @@
 
 from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import LinearHead, PrototypeHead, TreeHead
-from whyclust.network.models import neuralize, neuralizer
 from whyclust.network.network import Neuralized, Relevance
+from whyclust.network.neuralizing import neuralize
+from whyclust.network.parts import Parts, neuralizer
 from whyclust.network.pools import RULES, MinPool, SoftMinPool
 from whyclust.network.quadratic import QuadraticHead
 from whyclust.network.steps import Encoding, RowNorm, step_describer
@@ -18,6 +19,7 @@ __all__ = [
     "LinearHead",
     "MinPool",
     "Neuralized",
+    "Parts",
     "PrototypeHead",
     "QuadraticHead",
     "Relevance",

@@ -1,0 +1,169 @@
+"""neuralize(): from a fitted clustering to its network, with its β."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from whyclust.network.beta import prototype_stiffness
+from whyclust.network.heads import Head
+from whyclust.network.models import first_step, last_step
+from whyclust.network.network import Neuralized
+from whyclust.network.parts import network_parts
+from whyclust.network.pools import MinPool, SoftMinPool
+
+
+def neuralize(
+    model: Any, background: Any = None, *, threshold: float | None = None, beta: float | None = None
+) -> Neuralized:
+    """Return the network that a fitted clustering already is.
+
+    Parameters
+    ----------
+    model : fitted clustering, or Pipeline that ends in one
+    background : table, optional
+        Points over which β = 1/E[f_c] (Eq. 3) is taken. Without one, what the model kept from
+        its fit is used, or else its centres.
+    threshold : float, optional
+        Explain the absolute decision, whether the probability of a cluster exceeds this, instead of
+        the relative one, which cluster is the most probable. For SoftKMeans and Gaussian mixtures.
+    beta : float, optional
+        β itself, whatever the background.
+
+    Returns
+    -------
+    Neuralized
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]]
+    >>> net = wc.neuralize(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    >>> net.evidence(X)
+    array([16., 16., 16., 16.])
+    """
+    return network_for(model, None, background, threshold=threshold, beta=beta)
+
+
+def network_for(
+    model: Any,
+    rows: Any,
+    background: Any = None,
+    *,
+    threshold: float | None = None,
+    beta: float | None = None,
+) -> Neuralized:
+    """The network of a model whose `rows` are to be explained.
+
+    β is the one given, or that of the background, or what the model kept from its fit, or that of the rows,
+    in this order; a network has one already.
+    """
+    kept: float | None
+    if isinstance(model, Neuralized):
+        net, kept = model, model.beta
+        if threshold is not None:
+            net = replace(net, pool=_absolute(net.head, threshold, net.model))
+    else:
+        net, kept = _network(model, threshold)
+    if beta is not None:
+        return replace(net, beta=_checked_beta(beta, net))
+    if not isinstance(net.pool, MinPool):  # a soft minimum has a stiffness of its own
+        return net
+    if background is None and kept is not None:
+        return net if net.beta == kept else replace(net, beta=kept)
+    known = rows if background is None else background
+    if known is not None:
+        return net.with_beta(known)
+    return replace(net, beta=prototype_stiffness(net, getattr(last_step(model), "labels_", None)))
+
+
+def _network(model: Any, threshold: float | None) -> tuple[Neuralized, float | None]:
+    """The network of a fitted clustering, and the β that it kept from its fit."""
+    if isinstance(model, type):
+        raise TypeError(
+            f"{model.__name__} is a class, expected a fitted model: create one, call fit, pass it."
+        )
+    _check_fitted(model)
+    last = last_step(model)
+    features, head, pool, beta = network_parts(model)
+    if threshold is not None:
+        pool = _absolute(head, threshold, type(last).__name__)
+    names = getattr(first_step(model), "feature_names_in_", None)
+    net = Neuralized(
+        features,
+        head,
+        pool,
+        beta=1.0,
+        clusters=_cluster_ids(last, head.n_clusters),
+        feature_names=tuple(
+            [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
+        ),
+        named=names is not None,
+        model=type(last).__name__,
+        image_shape=_image_shape(last, features.n_columns),
+    )
+    return net, beta
+
+
+def _checked_beta(beta: Any, net: Neuralized) -> float:
+    number = isinstance(beta, (Real, np.number)) and not isinstance(beta, (bool, np.bool_))
+    if not number or not np.isfinite(float(beta)) or not float(beta) > 0:
+        raise ValueError(
+            f"beta={beta!r} was given, expected a positive finite number: 1 / (mean evidence) is usual."
+        )
+    if not isinstance(net.pool, MinPool):
+        raise ValueError(
+            f"beta={beta!r} was given for an absolute decision, whose soft minimum has a stiffness of its "
+            "own: leave beta=None."
+        )
+    return float(beta)
+
+
+def _check_fitted(model: Any) -> None:
+    steps = [model]
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+    for step in steps:
+        if step is not model and isinstance(step, Pipeline):
+            _check_fitted(step)
+        elif hasattr(step, "fit"):
+            try:
+                check_is_fitted(step)
+            except NotFittedError:
+                name = type(model).__name__
+                part = "" if step is model else f" (its {type(step).__name__})"
+                raise NotFittedError(
+                    f"This {name}{part} is not fitted yet: call fit(X) before explaining it."
+                ) from None
+
+
+def _cluster_ids(model: Any, n_clusters: int) -> NDArray:
+    """The ids that ``predict`` returns: the model's own names, or positions."""
+    names = getattr(model, "cluster_ids_", None)
+    return np.arange(n_clusters, dtype=np.int32) if names is None else np.asarray(names)
+
+
+def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
+    """The pool that asks whether a cluster's probability exceeds a threshold (Prop. 7)."""
+    if not 0.0 < threshold < 1.0:
+        raise ValueError(f"threshold={threshold!r} is no probability to exceed: choose one between 0 and 1.")
+    if head.probability_stiffness != 1.0:
+        raise TypeError(
+            f"threshold={threshold!r} was given, but {model} decides by distances, not by probabilities: "
+            "use SoftKMeans, a Gaussian mixture, ClusteringModule or CNet, or leave threshold=None."
+        )
+    return SoftMinPool(float(threshold))
+
+
+def _image_shape(model: Any, n_columns: int) -> tuple[int, ...] | None:
+    """Of the images a model was made for, unless a step before it made other columns of the pixels."""
+    shape = tuple(int(size) for size in getattr(model, "image_shape", None) or ())
+    return shape if shape and int(np.prod(shape)) == n_columns else None

@@ -1,0 +1,85 @@
+"""What a neuralizer returns, and which neuralizer belongs to which type.
+
+A new clustering is supported by one function::
+
+    @neuralizer(MyClustering)
+    def _my_clustering(model):
+        features = Features.identity(model.n_features_in_)
+        return Parts(features, PrototypeHead.one_each(model.centers_), MinPool())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+from sklearn.pipeline import Pipeline
+
+from whyclust.network.features import Features
+from whyclust.network.heads import Head
+from whyclust.network.pools import Pool
+
+
+class Parts(NamedTuple):
+    """The parts of the network that a fitted clustering is.
+
+    Attributes
+    ----------
+    features : Features
+    head : Head
+    pool : Pool
+    beta : float or None
+        β = 1/E[f_c] over the rows of the fit, where the model has kept it.
+    """
+
+    features: Features
+    head: Head
+    pool: Pool
+    beta: float | None = None
+
+
+# A neuralizer may return a plain tuple of the first three.
+Neuralizer = Callable[[Any], Parts | tuple[Features, Head, Pool]]
+
+
+@singledispatch
+def _parts(model: Any) -> Parts | tuple[Features, Head, Pool]:
+    raise TypeError(
+        f"{type(model).__name__} cannot be neuralised yet, expected one of "
+        f"{', '.join(_known_models())} or a Pipeline that ends in one: fit one of these "
+        "(PrototypeSurrogate().fit(X, labels) stands for any labels), or register a function for your type "
+        "with whyclust.neuralizer."
+    )
+
+
+def _known_models() -> list[str]:
+    hidden = (object, Pipeline)
+    return sorted(kind.__name__ for kind in _parts.registry if kind not in hidden)
+
+
+def neuralizer(*types: type) -> Callable[[Neuralizer], Neuralizer]:
+    """Register the function that returns the :class:`Parts` of models of these types."""
+
+    def register(function: Neuralizer) -> Neuralizer:
+        for kind in types:
+            _parts.register(kind)(function)
+        return function
+
+    return register
+
+
+def network_parts(model: Any) -> Parts:
+    """Return the parts of a fitted model; unknown types are refused."""
+    found = _parts(model)
+    if not isinstance(found, tuple) or len(found) not in (3, 4):
+        raise TypeError(
+            f"The function registered for {type(model).__name__} returned a {type(found).__name__}, expected "
+            "whyclust.network.Parts(features, head, pool), with beta= where the model keeps one."
+        )
+    return Parts(*found)
+
+
+def has_network(model: Any) -> bool:
+    """Whether a function is registered for models of this type."""
+    return _parts.dispatch(type(model)) is not _parts.dispatch(object)
