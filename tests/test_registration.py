@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from whyclust.network import AffineMap, Features, LinearHead, MinPool, PrototypeHead, step_describer
@@ -55,7 +56,6 @@ def test_a_registered_model_is_explained_alone_and_in_a_pipeline():
 
 def test_features_of_a_registered_model_join_the_pipeline():
     """A model may bring an affine map of its own; scikit-learn's steps come before it."""
-    from sklearn.preprocessing import StandardScaler
 
     class Projected(Medoids):
         def predict(self, X):
@@ -114,3 +114,36 @@ def test_a_registered_step_is_followed():
     ex = wc.explain(model, X)
     inner = wc.explain(wc.neuralize(model[-1], X / 2), X / 2)
     assert np.abs(ex.values - inner.values).max() < 1e-12
+
+
+def test_linear_heads_with_a_reference():
+    """Values are (x − r) ⊙ (w_c − w_k), the base is what the reference itself gets."""
+
+    class FromMean(BaseEstimator):
+        def fit(self, X, y=None):
+            random = np.random.default_rng(1)
+            self.weights_, self.biases_ = random.normal(size=(3, X.shape[1])), random.normal(size=3)
+            self.mean_ = X.mean(axis=0) + 1.0
+            return self
+
+    @wc.neuralizer(FromMean)
+    def parts(model):
+        head = LinearHead(model.weights_, model.biases_, reference=model.mean_)
+        return Features.identity(4), head, MinPool()
+
+    model = FromMean().fit(X)
+    difference = model.weights_[2] - model.weights_[0]
+    found = wc.neuralize(model, X).relevance(X, cluster=2, against=0)
+    assert np.abs(found.values - (X - model.mean_) * difference).max() < 1e-12
+    base = model.mean_ @ difference + model.biases_[2] - model.biases_[0]
+    assert np.abs(found.base_values - base).max() < 1e-12
+    scaler = StandardScaler().fit(X * 3.0 + 100.0)
+    behind = make_pipeline(scaler, FromMean()).fit(X * 3.0 + 100.0)
+    inner = wc.neuralize(behind[-1], scaler.transform(X * 3.0 + 100.0))
+    outer = wc.neuralize(behind, X * 3.0 + 100.0)
+    for cluster in (None, 1):
+        one = inner.relevance(scaler.transform(X * 3.0 + 100.0), cluster=cluster)
+        other = outer.relevance(X * 3.0 + 100.0, cluster=cluster)
+        assert np.abs(one.values - other.values).max() < 1e-10
+    sparse = outer.relevance(X * 3.0 + 100.0, cluster=1)
+    assert np.abs(sparse.values.sum(axis=1) + sparse.base_values - sparse.explained).max() < 1e-10

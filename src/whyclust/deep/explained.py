@@ -38,14 +38,13 @@ def _deep(estimator: DeepClusterer) -> Parts:
     weights, biases, stiffness = model.affine_logits()
     encoder = model.encoder
     n_features = int(estimator.n_features_in_)
-    if encoder is None:
-        return Parts(Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool())
-    layers, last = _without_last(encoder)
+    layers, last = (nn.Sequential(), None) if encoder is None else _without_last(encoder)
     if last is not None:
         matrix, offset = _numbers(last)
         weights, biases = weights @ matrix, biases + weights @ offset
     if len(layers) == 0:  # a linear encoder is all in the head
-        return Parts(Features.identity(n_features), LinearHead(weights, biases, stiffness), MinPool())
+        head = LinearHead(weights, biases, stiffness, reference=estimator.feature_means_)
+        return Parts(Features.identity(n_features), head, MinPool())
     features = Features.behind_trunk(n_features, Trunk.of(layers, estimator.feature_means_))
     return Parts(features, LinearHead(weights, biases, stiffness), MinPool())
 

@@ -201,11 +201,23 @@ def fold_prototypes(
 
 @dataclass(frozen=True)
 class LinearHead:
-    """Logits z_k = w_k·a + b_k (softmax heads, Props. 6 and 7), explained against a = 0."""
+    """Logits z_k = w_k·a + b_k (softmax heads, Props. 6 and 7), explained against a reference.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_clusters, n_features)
+    biases : ndarray of shape (n_clusters,)
+    probability_stiffness : float or None
+        Probabilities are softmax(stiffness · logits).
+    reference : ndarray of shape (n_features,) or None
+        From where features are seen, usually the mean of the data: what the logits are there is base. None is
+        zero, for activations, which have one.
+    """
 
     weights: NDArray
     biases: NDArray
     probability_stiffness: float | None = 1.0
+    reference: NDArray | None = None
     name: ClassVar[str] = "linear"
 
     @property
@@ -225,7 +237,8 @@ class LinearHead:
     def fold(self, linear: AffineMap, dtype: np.dtype, centred: bool) -> Competition:
         """The same head, moved to the input of an affine map."""
         weights = np.asarray(self.weights, dtype=np.float64)
-        reference = linear.preimage(np.zeros((1, self.n_inputs)))[0]
+        seen_from = np.zeros(self.n_inputs) if self.reference is None else self.reference
+        reference = linear.preimage(np.asarray(seen_from, dtype=np.float64)[None])[0]
         center = (reference if centred else np.zeros_like(reference)).astype(dtype)
         at_center = weights @ linear(center.astype(float)[None])[0] + self.biases
         position = reference - center
