@@ -311,7 +311,7 @@ def test_models_that_are_no_clusterings(model):
 
 
 def test_no_probabilities_and_no_logits(model):
-    refuses(r"has no probabilities", wc.neuralize(model).predict_proba, X, kind=TypeError)
+    refuses(r"knows no probabilities", wc.neuralize(model).predict_proba, X, kind=TypeError)
     tree = BisectingKMeans(3, random_state=0).fit(X)
     refuses(r"has no logits", wc.neuralize(tree).logits, X, kind=TypeError)
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from whyclust._validation import Table, is_frame, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
-from whyclust.network import Neuralized
+from whyclust.network import Neuralized, SoftMinPool
 from whyclust.network.models import last_step
 from whyclust.network.network import Relevance
 from whyclust.network.neuralizing import network_for
@@ -72,8 +72,9 @@ def explain(
         points in the cluster.
     threshold : float, optional
         Explain whether the probability of the cluster exceeds this (the absolute decision of
-        soft clusterings), instead of which cluster is the most probable. For SoftKMeans and
-        Gaussian mixtures.
+        soft clusterings), instead of which cluster is the most probable. For clusterings whose
+        probabilities are a softmax: SoftKMeans, KernelKMeans, Gaussian mixtures, labels (through their
+        surrogate), and most deep ones.
     groups : mapping of names to columns, optional
         Sum relevance over groups of columns (names or positions); other columns stay as
         they are.
@@ -239,7 +240,9 @@ def judges(net: Neuralized, found: Relevance | Explanation) -> list[tuple[Neural
     column can speak. So it is a competitor only of rows that are noise, or taken for it.
     """
     head: Any = net.head
-    if getattr(head, "noise", None) is None or len(net.clusters) < 3:
+    # A probability is one among all clusters, noise included.
+    absolute = isinstance(net.pool, SoftMinPool)
+    if getattr(head, "noise", None) is None or len(net.clusters) < 3 or absolute:
         return [(net, np.arange(len(found.clusters)))]
     noise = net.clusters[-1]
     in_cluster = (found.clusters != noise) & (found.assigned != noise)

@@ -117,7 +117,7 @@ class CentroidModel(DeepModel):
     @property
     def stiffness(self) -> float | None:
         """The factor with which a softmax of −‖z − μ‖² gives probabilities; None if none does."""
-        return None
+        return 1.0
 
     def reconstruction(self, batch: Batch) -> Terms:
         """Squared error of the autoencoder, summed over columns, mean over rows."""

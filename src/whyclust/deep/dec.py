@@ -41,6 +41,10 @@ class _SelfTrained(CentroidModel):
         """Their softmax is Student's t with one degree of freedom, q ∝ 1 / (1 + ‖z − μ‖²) (Eq. 1)."""
         return -torch.log1p(squared_distances(z, self.centers))
 
+    @property
+    def stiffness(self) -> None:
+        """Student's t is no softmax of distances."""
+
     def loss(self, batch: Batch) -> Terms:
         """KL(p‖q) (Eq. 2), mean over rows; for IDEC γ d KL(p‖q) and the reconstruction from d columns."""
         x = batch.x

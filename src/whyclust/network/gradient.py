@@ -47,7 +47,7 @@ def gradient(net: Neuralized, X: Any, cluster: ArrayLike | None, against: ArrayL
 
 
 def _pool_gradient(pool: Pool, h: NDArray) -> NDArray:
-    """∂f_c/∂h_k: 1 for the strongest competitor, the first of equals; softmax(−h) for a soft minimum."""
+    """∂f_c/∂h_k: 1 for the strongest competitor, the first of equals; s softmax(−s h) for a soft minimum."""
     smallest = h.min(axis=0)
     if isinstance(pool, SoftMinPool):
         return pool.weights(h, smallest, np.ones(1, dtype=bool), 1.0, None)[0]

@@ -232,8 +232,8 @@ class Neuralized:
         stiffness = self.head.probability_stiffness
         if stiffness is None:
             raise TypeError(
-                f"{self.model or 'This network'} assigns each point to one cluster and has no "
-                "probabilities: use SoftKMeans or KernelKMeans, or evidence(X)."
+                f"The network of {self.model or 'this clustering'} compares distances and knows no "
+                "probabilities: use predict_proba of the model where it has one, or evidence(X)."
             )
         logits = self.logits(X) * stiffness
         logits -= logits.max(axis=1, keepdims=True)

@@ -33,7 +33,8 @@ def neuralize(
         its fit is used, or else its centres.
     threshold : float, optional
         Explain the absolute decision, whether the probability of a cluster exceeds this, instead of
-        the relative one, which cluster is the most probable. For SoftKMeans and Gaussian mixtures.
+        the relative one, which cluster is the most probable. For clusterings whose probabilities are a
+        softmax: SoftKMeans, KernelKMeans, Gaussian mixtures, surrogates of labels, most deep ones.
     beta : float, optional
         β itself, whatever the background.
 
@@ -113,9 +114,17 @@ def _network(model: Any, threshold: float | None) -> tuple[Neuralized, float | N
     return net, beta
 
 
+def is_number(value: Any) -> bool:
+    """Whether this is one real number, and no truth value.
+
+    >>> is_number(0.5), is_number(np.float32(1)), is_number(True), is_number("0.5")
+    (True, True, False, False)
+    """
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
 def _checked_beta(beta: Any, net: Neuralized) -> float:
-    number = isinstance(beta, (Real, np.number)) and not isinstance(beta, (bool, np.bool_))
-    if not number or not np.isfinite(float(beta)) or not float(beta) > 0:
+    if not is_number(beta) or not np.isfinite(beta) or not beta > 0:
         raise ValueError(
             f"beta={beta!r} was given, expected a positive finite number: 1 / (mean evidence) is usual."
         )
@@ -153,14 +162,17 @@ def _cluster_ids(model: Any, n_clusters: int) -> NDArray:
 
 def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
     """The pool that asks whether a cluster's probability exceeds a threshold (Prop. 7)."""
-    if not 0.0 < threshold < 1.0:
-        raise ValueError(f"threshold={threshold!r} is no probability to exceed: choose one between 0 and 1.")
-    if head.probability_stiffness != 1.0:
-        raise TypeError(
-            f"threshold={threshold!r} was given, but {model} decides by distances, not by probabilities: "
-            "use SoftKMeans, a Gaussian mixture, ClusteringModule or CNet, or leave threshold=None."
+    if not is_number(threshold) or not 0.0 < threshold < 1.0:
+        raise ValueError(
+            f"threshold={threshold!r} is no probability to exceed: choose a number between 0 and 1."
         )
-    return SoftMinPool(float(threshold))
+    if head.probability_stiffness is None:
+        raise TypeError(
+            f"threshold={threshold!r} was given, but {model} decides by distances, no softmax of which is a "
+            "probability: use SoftKMeans, KernelKMeans, a Gaussian mixture, a surrogate of labels, DKM, "
+            "ClusteringModule or CNet, or leave threshold=None."
+        )
+    return SoftMinPool(float(threshold), head.probability_stiffness)
 
 
 def _image_shape(model: Any, n_columns: int) -> tuple[int, ...] | None:

@@ -131,9 +131,18 @@ def _ratio(numerator: NDArray, denominator: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class SoftMinPool:
-    """f_c = LME⁻¹_k {h_k − log(N−1) + log((1−θ)/θ)}: is p_c above θ? (Prop. 7, Eq. 30)."""
+    """f_c = LME⁻¹_k {s h_k − log(N−1) + log((1−θ)/θ)}: is p_c above θ? (Prop. 7, Eq. 30).
+
+    Parameters
+    ----------
+    threshold : float
+        θ.
+    stiffness : float
+        s, where probabilities are softmax(s · logits): the evidence is in log-odds then.
+    """
 
     threshold: float = 0.5
+    stiffness: float = 1.0
     name: ClassVar[str] = "soft_min"
     rule: ClassVar[str] = "soft_min"
 
@@ -144,17 +153,18 @@ class SoftMinPool:
 
     def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """log(p_c / (1 − p_c)) + log((1−θ)/θ)."""
-        total = np.exp(smallest - h).sum(axis=0)
-        return smallest - np.log(total / _competitors(h)).astype(h.dtype) + self.offset(h)
+        total = _nearness(h, smallest, self.stiffness).sum(axis=0)
+        nearest = smallest * h.dtype.type(self.stiffness)
+        return nearest - np.log(total / _competitors(h)).astype(h.dtype) + self.offset(h)
 
     def weights(
         self, h: NDArray, smallest: NDArray, inside: NDArray, beta: float, rule: str | None
     ) -> tuple[NDArray, NDArray]:
-        """softmax(−h): Eq. (2) with β = 1 and the reassignment R_k ← R_k h_k / f_c, simplified."""
+        """s softmax(−s h): Eq. (2) with β = 1 and the reassignment R_k ← R_k h_k / f_c, simplified."""
         if rule is not None:
             raise ValueError(
                 f"rule={rule!r} was given for an absolute decision, whose soft minimum has one "
                 "rule of its own: leave rule=None."
             )
-        p = _softmin(h, smallest, 1.0)
+        p = _softmin(h, smallest, self.stiffness, total=h.dtype.type(self.stiffness))
         return p, np.einsum("kn,kn->n", p, h)

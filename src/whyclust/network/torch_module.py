@@ -33,9 +33,9 @@ def build_module(net: Neuralized) -> nn.Module:
     scale: nn.Module | None = RowScale(net) if net.features.norm is not None else None
     if net.features.trunk is not None:
         scale = Encoder(net)
-    pool: nn.Module = (
-        SoftMinPooling(net.pool.threshold) if isinstance(net.pool, SoftMinPool) else MinPooling()
-    )
+    pool: nn.Module = MinPooling()
+    if isinstance(net.pool, SoftMinPool):
+        pool = SoftMinPooling(net.pool.threshold, net.pool.stiffness)
     if isinstance(folded, Tournament):
         detection = tree_detection(folded)
         competitors = torch.tensor(folded.competes)
@@ -239,12 +239,13 @@ class MinPooling(nn.Module):
 
 
 class SoftMinPooling(nn.Module):
-    """f_c = −log Σ_k exp(−h_k) + log((1−θ)/θ) (Eq. 30)."""
+    """f_c = −log Σ_k exp(−s h_k) + log((1−θ)/θ) (Eq. 30)."""
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, stiffness: float = 1.0) -> None:
         super().__init__()
+        self.stiffness = stiffness
         self.odds = math.log1p(-threshold) - math.log(threshold)
 
     def forward(self, h: Tensor) -> Tensor:
         """Rows × clusters."""
-        return -torch.logsumexp(-h, dim=2) + self.odds
+        return -torch.logsumexp(-self.stiffness * h, dim=2) + self.odds
