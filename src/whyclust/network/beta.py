@@ -49,8 +49,9 @@ def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
     evidence = net.pool.evidence(h, h.min(axis=0))
     counts = np.bincount(members, minlength=len(net.clusters)).astype(float)
     shares = np.full(len(net.clusters), 1.0 / len(net.clusters))
-    if labels is not None and len(labels):
-        shares = np.bincount(labels, minlength=len(net.clusters)) / len(labels)
+    known = np.empty(0, dtype=np.intp) if labels is None else labels[labels >= 0]  # noise is −1
+    if len(known):
+        shares = np.bincount(known, minlength=len(net.clusters)) / len(known)
     if (counts == 0).any():  # noise has no prototypes: the clusters share its part
         shares = np.where(counts > 0, shares, 0.0)
         shares /= shares.sum() or 1.0

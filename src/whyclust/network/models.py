@@ -68,7 +68,27 @@ def _bisecting_k_means(model: BisectingKMeans) -> Parts:
     return Parts(Features.identity(head.n_inputs), head, MinPool())
 
 
-@neuralizer(MeanShift, AffinityPropagation)
+@neuralizer(MeanShift)
+def _mean_shift(model: MeanShift) -> Parts:
+    """With ``cluster_all=False`` rows beyond the bandwidth are orphans: −1, noise in our words."""
+    parts = _nearest_center(model)
+    if model.cluster_all or not (np.asarray(model.labels_) == -1).any():
+        return parts
+    if model.bandwidth is None:
+        raise ValueError(
+            "This MeanShift has orphans (label -1), but has not kept the bandwidth it found: fit it with "
+            "bandwidth=sklearn.cluster.estimate_bandwidth(X), or explain its labels, "
+            "wc.explain(model.labels_, X)."
+        )
+    head = PrototypeHead(
+        np.asarray(model.cluster_centers_),
+        np.arange(len(model.cluster_centers_)),
+        noise=float(model.bandwidth) ** 2,
+    )
+    return parts._replace(head=head)
+
+
+@neuralizer(AffinityPropagation)
 def _nearest_center(model: Any) -> Parts:
     centers = getattr(model, "cluster_centers_", None)
     if centers is None or len(centers) == 0:

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from whyclust.network.agreement import refuse_another_predict
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.heads import Head
 from whyclust.network.models import first_step, last_step
@@ -30,7 +31,8 @@ def neuralize(
     model : fitted clustering, or Pipeline that ends in one
     background : table, optional
         Points over which β = 1/E[f_c] (Eq. 3) is taken. Without one, what the model kept from
-        its fit is used, or else its centres.
+        its fit is used, or else its centres. A subclass that has replaced ``predict`` is compared
+        with the network on (at most 2,000 of) these, and refused where they differ.
     threshold : float, optional
         Explain the absolute decision, whether the probability of a cluster exceeds this, instead of
         the relative one, which cluster is the most probable. For clusterings whose probabilities are a
@@ -74,6 +76,7 @@ def network_for(
             net = replace(net, pool=_absolute(net.head, threshold, net.model))
     else:
         net, kept = _network(model, threshold)
+        refuse_another_predict(model, net, background if rows is None else rows)
     if beta is not None:
         return replace(net, beta=_checked_beta(beta, net))
     if not isinstance(net.pool, MinPool):  # a soft minimum has a stiffness of its own
@@ -103,7 +106,7 @@ def _network(model: Any, threshold: float | None) -> tuple[Neuralized, float | N
         head,
         pool,
         beta=1.0,
-        clusters=_cluster_ids(last, head.n_clusters),
+        clusters=_cluster_ids(last, head),
         feature_names=tuple(
             [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
         ),
@@ -154,10 +157,15 @@ def _check_fitted(model: Any) -> None:
                 ) from None
 
 
-def _cluster_ids(model: Any, n_clusters: int) -> NDArray:
-    """The ids that ``predict`` returns: the model's own names, or positions."""
+def _cluster_ids(model: Any, head: Head) -> NDArray:
+    """The ids that ``predict`` returns: the model's own names, or positions, and −1 for noise."""
     names = getattr(model, "cluster_ids_", None)
-    return np.arange(n_clusters, dtype=np.int32) if names is None else np.asarray(names)
+    if names is not None:
+        return np.asarray(names)
+    positions = np.arange(head.n_clusters, dtype=np.int32)
+    if getattr(head, "noise", None) is not None:
+        positions[-1] = -1
+    return positions
 
 
 def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:

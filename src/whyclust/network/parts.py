@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sklearn.pipeline import Pipeline
 
@@ -41,6 +41,7 @@ class Parts(NamedTuple):
 
 # A neuralizer may return a plain tuple of the first three.
 Neuralizer = Callable[[Any], Parts | tuple[Features, Head, Pool]]
+Function = TypeVar("Function", bound=Neuralizer)
 
 
 @singledispatch
@@ -58,10 +59,10 @@ def _known_models() -> list[str]:
     return sorted(kind.__name__ for kind in _parts.registry if kind not in hidden)
 
 
-def neuralizer(*types: type) -> Callable[[Neuralizer], Neuralizer]:
+def neuralizer(*types: type) -> Callable[[Function], Function]:
     """Register the function that returns the :class:`Parts` of models of these types."""
 
-    def register(function: Neuralizer) -> Neuralizer:
+    def register(function: Function) -> Function:
         for kind in types:
             _parts.register(kind)(function)
         return function
@@ -83,3 +84,8 @@ def network_parts(model: Any) -> Parts:
 def has_network(model: Any) -> bool:
     """Whether a function is registered for models of this type."""
     return _parts.dispatch(type(model)) is not _parts.dispatch(object)
+
+
+def registered_type(model: Any) -> type:
+    """The type among the model's own and its parents for which a function is registered."""
+    return next(kind for kind in type(model).__mro__ if kind in _parts.registry)
