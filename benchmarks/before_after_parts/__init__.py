@@ -1,0 +1,1 @@
+"""What is timed of two versions."""
