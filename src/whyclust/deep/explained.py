@@ -19,6 +19,7 @@ from whyclust.deep.mixture_em import ClusteringModuleEM
 from whyclust.deep.phases import DeepModel
 from whyclust.deep.trunk import Trunk, has_hooks
 from whyclust.network import (
+    AffineMap,
     Features,
     LinearHead,
     MinPool,
@@ -26,7 +27,9 @@ from whyclust.network import (
     Parts,
     PrototypeHead,
     neuralizer,
+    step_describer,
 )
+from whyclust.network.steps import Layers, Part
 from whyclust.propagate.torch_affine import is_builtin
 from whyclust.propagate.torch_assignment import Assignment
 from whyclust.propagate.torch_walk import UNCHANGED
@@ -34,19 +37,39 @@ from whyclust.propagate.torch_walk import UNCHANGED
 
 @neuralizer(DeepClusterer)
 def _deep(estimator: DeepClusterer) -> Parts:
+    weights, biases, stiffness = estimator.model_.affine_logits()
+    trunk, last = _encoder(estimator)
+    if last is not None:
+        weights, biases = weights @ last.matrix, biases + weights @ last.offset
+    if trunk is None:  # a linear encoder is all in the head
+        head = LinearHead(weights, biases, stiffness, reference=estimator.feature_means_)
+        return Parts(Features.identity(int(estimator.n_features_in_)), head, MinPool())
+    features = Features.behind_trunk(int(estimator.n_features_in_), trunk)
+    return Parts(features, LinearHead(weights, biases, stiffness), MinPool())
+
+
+@step_describer(DeepClusterer)
+def _embedding(step: DeepClusterer, n_inputs: int) -> list[Part]:
+    """A deep model before another clustering, which compares rows in its embedding."""
+    trunk, last = _encoder(step)
+    parts: list[Part] = [] if trunk is None else [Layers(trunk)]
+    if last is None:
+        return parts
+    mean = step.feature_means_.astype(np.float64) if trunk is None else None
+    return [*parts, replace(last, mean=mean)]
+
+
+def _encoder(estimator: DeepClusterer) -> tuple[Trunk | None, AffineMap | None]:
+    """The layers of a model's encoder up to the last that is not affine, and the affine rest."""
     model: DeepModel = estimator.model_
-    weights, biases, stiffness = model.affine_logits()
-    encoder = model.encoder
-    n_features = int(estimator.n_features_in_)
-    layers, last = (nn.Sequential(), None) if encoder is None else _without_last(encoder)
+    if model.encoder is None:
+        return None, None
+    layers, last = _without_last(model.encoder)
+    affine = None
     if last is not None:
         matrix, offset = _numbers(last)
-        weights, biases = weights @ matrix, biases + weights @ offset
-    if len(layers) == 0:  # a linear encoder is all in the head
-        head = LinearHead(weights, biases, stiffness, reference=estimator.feature_means_)
-        return Parts(Features.identity(n_features), head, MinPool())
-    features = Features.behind_trunk(n_features, Trunk.of(layers, estimator.feature_means_))
-    return Parts(features, LinearHead(weights, biases, stiffness), MinPool())
+        affine = AffineMap(matrix, np.zeros(matrix.shape[1]), offset)
+    return Trunk.of(layers, estimator.feature_means_) if len(layers) else None, affine
 
 
 @neuralizer(ClusteringModuleEM)

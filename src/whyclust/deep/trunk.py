@@ -84,6 +84,11 @@ class Trunk:
             reference=seen_from.astype(np.float32),
         )
 
+    def then(self, other: Trunk) -> Trunk:
+        """These layers, followed by others."""
+        module = nn.Sequential(self.module, other.module).eval()
+        return replace(self, module=module, n_outputs=other.n_outputs)
+
     def silent(self) -> Trunk:
         """The same layers, through which no relevance passes."""
         return replace(self, rules=None)

@@ -2,7 +2,7 @@
 
 The table is first *encoded* (missing values filled, categories one-hot; each encoded column
 comes from one of the user's columns), then mapped by affine steps, with at most one per-row
-normalisation between them. Affine steps are never applied to points: they are folded into
+normalisation or one network between them. Affine steps are never applied to points: they are folded into
 the head (closed form 3 of the design), so relevance is never divided by a feature.
 """
 
@@ -42,6 +42,10 @@ class Trunk(Protocol):
 
     def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
         """The same layers behind a linear one, a·(x − origin) + offset."""
+        ...
+
+    def then(self, other: Any) -> Trunk:
+        """These layers, followed by others."""
         ...
 
     def silent(self) -> Trunk:
@@ -168,9 +172,9 @@ class Features:
     norm : {None, "l1", "l2", "max"}
         Per-row normalisation after `inner`.
     outer : AffineMap or None
-        From the normalised rows to the head.
+        From the normalised rows, or from the activations, to the head.
     trunk : Trunk or None
-        Layers of an encoder between `inner` and the head: activations, and relevance and slopes back.
+        Layers of an encoder after `inner`: activations, and relevance and slopes back.
     """
 
     inner: AffineMap
@@ -207,9 +211,12 @@ class Features:
 
     @cached_property
     def folded(self) -> AffineMap:
-        """The affine map from s·(x − shift) to the head, s the row's scale (1 without a norm)."""
+        """The affine map from s·(x − shift) to the head, s the row's scale (1 without a norm).
+
+        Behind an encoder it begins at the activations.
+        """
         if self.trunk is not None:
-            return AffineMap.identity(self.trunk.n_outputs)
+            return AffineMap.identity(self.trunk.n_outputs) if self.outer is None else self.outer
         if self.norm is None:
             return self.inner
         zeros = np.zeros(self.inner.n_inputs)

@@ -35,6 +35,13 @@ class Folded(Protocol):
         """Whether relevance follows from points, clusters and weights, without the response."""
         ...
 
+    def seen_from_zero(self) -> Any:
+        """The same head, folded without a centre, whose points are explained against zero.
+
+        For activations, which have a natural zero; what the head says there is base.
+        """
+        ...
+
     def respond(self, points: Any) -> Any:
         """Whatever must be computed once for a block."""
         ...

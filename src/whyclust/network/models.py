@@ -26,7 +26,6 @@ from whyclust.network.network import Neuralized
 from whyclust.network.parts import Parts, network_parts, neuralizer
 from whyclust.network.pipelines import (
     append_part,
-    append_trunk,
     feature_parts,
     read_less,
     refuse,
@@ -176,8 +175,6 @@ def _pipeline(model: Pipeline) -> Parts:
         before = trace_features(model.steps[:-1], first_step(model).n_features_in_)
         for part in feature_parts(features):
             before = append_part(before, part)
-        if features.trunk is not None:
-            before = append_trunk(before, features.trunk)
     except UnsupportedStep as error:
         raise refuse(error) from None
     return Parts(read_less(before), head, pool, beta)

@@ -141,7 +141,10 @@ class Neuralized:
         key = (np.dtype(dtype), centred)
         if key not in self._folded:
             with np.errstate(over="ignore", invalid="ignore"):
-                folded = self.head.fold(self.features.folded, key[0], centred)
+                if self.features.trunk is None:
+                    folded = self.head.fold(self.features.folded, key[0], centred)
+                else:
+                    folded = self.head.fold(self.features.folded, key[0], False).seen_from_zero()
             if not folded.is_finite:
                 raise ValueError(
                     f"The model's centres are too large for {key[0]} arithmetic: rescale the columns "

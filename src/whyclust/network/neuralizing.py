@@ -112,7 +112,7 @@ def _network(model: Any, threshold: float | None) -> tuple[Neuralized, float | N
         ),
         named=names is not None,
         model=type(last).__name__,
-        image_shape=_image_shape(last, features.n_columns),
+        image_shape=_image_shape((last, first_step(model)), features.n_columns),
     )
     return net, beta
 
@@ -183,7 +183,10 @@ def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
     return SoftMinPool(float(threshold), head.probability_stiffness)
 
 
-def _image_shape(model: Any, n_columns: int) -> tuple[int, ...] | None:
-    """Of the images a model was made for, unless a step before it made other columns of the pixels."""
-    shape = tuple(int(size) for size in getattr(model, "image_shape", None) or ())
-    return shape if shape and int(np.prod(shape)) == n_columns else None
+def _image_shape(steps: tuple[Any, ...], n_columns: int) -> tuple[int, ...] | None:
+    """Of the images that a model or its encoder was made for, unless another step made columns of pixels."""
+    for step in steps:
+        shape = tuple(int(size) for size in getattr(step, "image_shape", None) or ())
+        if shape and int(np.prod(shape)) == n_columns:
+            return shape
+    return None

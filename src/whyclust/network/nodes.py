@@ -14,7 +14,7 @@ Evidence and weights have one row per competitor and one column per point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -60,6 +60,10 @@ class Nodes:
         """Type of all arrays."""
         return self.slopes.dtype
 
+    def seen_from_zero(self) -> Nodes:
+        """The same scores, explained around zero instead of the mid-points."""
+        return replace(self, positions=np.zeros_like(self.positions), bases=-self.constants, symmetric=True)
+
     def scores(self, points: Any) -> NDArray:
         """z, one row per node and one column per point."""
         product = self.slopes @ points.T
@@ -101,6 +105,11 @@ class OnNodes:
     def is_finite(self) -> bool:
         """Whether its numbers fit their type."""
         return self.nodes.is_finite
+
+    def seen_from_zero(self) -> Any:
+        """The same head, whose points are explained against zero."""
+        own: Any = self
+        return replace(own, nodes=self.nodes.seen_from_zero())
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,8 @@ class Noise:
         nodes (nodes × points) in their pairs with noise: there x ⊙ s_j becomes ½ x ⊙ s_j + p_j ⊙ τAᵀA x.
         """
         image = self._image(points)
-        if pairs is None:
-            image *= image
+        if pairs is None:  # column by column, or all positions are zero
+            image = image * image if self.root.ndim == 1 else points * (image @ self.root)
             image *= signed[:, None]
             out += image
             return

@@ -14,9 +14,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from whyclust._validation import is_frame, is_sparse
-from whyclust.network.features import AffineMap, Features
+from whyclust.network.features import AffineMap, Features, Trunk
 from whyclust.network.steps import (
     Encoding,
+    Layers,
     Part,
     RowNorm,
     UnsupportedStep,
@@ -66,16 +67,21 @@ def refuse(error: UnsupportedStep) -> TypeError:
     """The sentence a user sees."""
     return TypeError(
         f"Relevance cannot be followed through {error}, which is neither affine, nor column by column, "
-        "nor a row norm: explain the clustering in the transformed columns, "
+        "nor a row norm, nor a network of whyclust.deep: explain the clustering in the transformed columns, "
         "wc.explain(pipeline[-1], pipeline[:-1].transform(X)), or register the step with "
         "whyclust.network.step_describer."
     )
 
 
-def append_trunk(features: Features, trunk: Any) -> Features:
+def _append_trunk(features: Features, trunk: Trunk) -> Features:
     """Features followed by the layers of an encoder; steps that mix columns become its first layer."""
     if features.norm is not None:
         raise UnsupportedStep("Normalizer before an encoder")
+    if features.trunk is not None:
+        between = features.folded
+        matrix = between.matrix.toarray() if is_sparse(between.matrix) else between.matrix
+        trunk = features.trunk.then(trunk.behind(matrix, between.origin, between.offset))
+        return _changed(features, trunk=trunk, outer=None)
     inner = features.inner
     if not inner.columnwise:
         trunk = trunk.behind(inner.matrix, inner.origin, inner.offset)
@@ -85,14 +91,16 @@ def append_trunk(features: Features, trunk: Any) -> Features:
 
 def append_part(features: Features, part: Part) -> Features:
     """Features followed by one more part."""
+    if isinstance(part, Layers):
+        return _append_trunk(features, part.trunk)
     if isinstance(part, AffineMap):
-        if features.norm is None:
+        if features.norm is None and features.trunk is None:
             return _changed(features, inner=features.inner.then(part))
         outer = part if features.outer is None else features.outer.then(part)
         return _changed(features, outer=outer)
     if isinstance(part, RowNorm):
         return _normalise(features, part)
-    if features.norm is None and features.inner.columnwise:
+    if features.norm is None and features.trunk is None and features.inner.columnwise:
         return _encode(features, part)
     if part.on_numbers is not None:  # after a mixing step nothing is missing any more
         return append_part(features, part.on_numbers)
@@ -100,6 +108,8 @@ def append_part(features: Features, part: Part) -> Features:
 
 
 def _normalise(features: Features, part: RowNorm) -> Features:
+    if features.trunk is not None:
+        raise UnsupportedStep("Normalizer after an encoder")
     inner = features.inner
     if features.norm is not None and features.outer is not None:
         # Row scales multiply, as long as nothing was added between them.
@@ -197,6 +207,8 @@ def _column_transformer(step: ColumnTransformer, n_inputs: int) -> list[Part]:
         features = trace_features([(name, transformer)], len(positions))
         if features.norm is not None:
             raise UnsupportedStep(f"Normalizer on some of the columns (step '{name}')")
+        if features.trunk is not None:
+            raise UnsupportedStep(f"an encoder of some of the columns (step '{name}')")
         branches.append((positions, features))
     if not branches:
         raise UnsupportedStep("ColumnTransformer that keeps no column")
@@ -268,6 +280,8 @@ def feature_parts(features: Features) -> list[Part]:
         parts.append(features.inner)
     if features.norm is not None:
         parts.append(RowNorm(features.norm))
+    if features.trunk is not None:
+        parts.append(Layers(features.trunk))
     if features.outer is not None:
         parts.append(features.outer)
     return parts

@@ -7,7 +7,7 @@ reference is ``(x − m) ⊙ ½(∇h(x) + ∇h(m))``; h(m) is base.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -93,6 +93,10 @@ class Quadratics(EveryOther):
     def is_finite(self) -> bool:
         """Whether its numbers fit their type."""
         return all(np.isfinite(part).all() for part in (self.maps, self.shifts, self.constants))
+
+    def seen_from_zero(self) -> Quadratics:
+        """The same scores, explained against zero instead of the mid-points."""
+        return replace(self, positions=np.zeros_like(self.positions))
 
     @property
     def width(self) -> int:

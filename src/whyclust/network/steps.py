@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import (
     Binarizer,
@@ -37,7 +38,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from whyclust.network.features import AffineMap
+from whyclust.network.features import AffineMap, Trunk
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,14 @@ class RowNorm:
     norm: str
 
 
-Part = AffineMap | Encoding | RowNorm
+@dataclass(frozen=True)
+class Layers:
+    """A step that is a network: layers that are not affine."""
+
+    trunk: Trunk
+
+
+Part = AffineMap | Encoding | RowNorm | Layers
 
 
 class UnsupportedStep(TypeError):  # noqa: N818
@@ -103,6 +111,11 @@ def selection(columns: NDArray, n_inputs: int) -> AffineMap:
         (np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), n_inputs)
     )
     return AffineMap(matrix, np.zeros(n_inputs), np.zeros(len(columns)))
+
+
+@step_describer(FrozenEstimator)
+def _frozen(step: FrozenEstimator, n_inputs: int) -> list[Part]:
+    return describe_step(step.estimator, n_inputs)
 
 
 @step_describer(StandardScaler)
