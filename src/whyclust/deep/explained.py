@@ -1,8 +1,8 @@
 """Deep clusterings as the networks they already are (section IV of NEON).
 
 Nearest centroids and softmax heads both compare clusters by differences of affine functions of the
-embedding (Props. 1, 6 and 7); with the encoder's last linear layer these are affine in the activations
-before it.
+embedding (Props. 1, 6 and 7); with the affine layers at the encoder's end these are affine in the
+activations before them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from whyclust.deep.affine_end import split_encoder
 from whyclust.deep.base import DeepClusterer
 from whyclust.deep.mixture_em import ClusteringModuleEM
 from whyclust.deep.phases import DeepModel
-from whyclust.deep.trunk import Trunk, has_hooks
+from whyclust.deep.trunk import Trunk
 from whyclust.network import (
     AffineMap,
     Features,
@@ -30,9 +31,7 @@ from whyclust.network import (
     step_describer,
 )
 from whyclust.network.steps import Layers, Part
-from whyclust.propagate.torch_affine import is_builtin
 from whyclust.propagate.torch_assignment import Assignment
-from whyclust.propagate.torch_walk import UNCHANGED
 
 
 @neuralizer(DeepClusterer)
@@ -64,12 +63,7 @@ def _encoder(estimator: DeepClusterer) -> tuple[Trunk | None, AffineMap | None]:
     model: DeepModel = estimator.model_
     if model.encoder is None:
         return None, None
-    layers, last = _without_last(model.encoder)
-    affine = None
-    if last is not None:
-        matrix, offset = _numbers(last)
-        affine = AffineMap(matrix, np.zeros(matrix.shape[1]), offset)
-    return Trunk.of(layers, estimator.feature_means_) if len(layers) else None, affine
+    return split_encoder(model.encoder, estimator.feature_means_)
 
 
 @neuralizer(ClusteringModuleEM)
@@ -82,23 +76,6 @@ def _mixture(estimator: ClusteringModuleEM) -> Parts:
     offsets = np.minimum(offsets, np.finfo(np.float32).max / 1e8)
     head = PrototypeHead(centers, np.arange(len(centers)), offsets=offsets, probability_stiffness=1.0)
     return Parts(Features.identity(centers.shape[1]), head, MinPool())
-
-
-def _without_last(encoder: nn.Module) -> tuple[nn.Sequential, nn.Linear | None]:
-    """The layers before the last linear one, and that one; none where the encoder ends otherwise."""
-    layers = _flat(encoder)
-    while layers and is_builtin(layers[-1], UNCHANGED) and not has_hooks(layers[-1]):
-        layers = layers[:-1]
-    if layers and type(layers[-1]) is nn.Linear and not has_hooks(layers[-1]):
-        return nn.Sequential(*layers[:-1]), layers[-1]
-    return nn.Sequential(*layers), None
-
-
-def _flat(module: nn.Module) -> list[nn.Module]:
-    """Layers of nested Sequentials in one row; whatever has a forward or a hook of its own is one layer."""
-    if is_builtin(module, (nn.Sequential,)) and not has_hooks(module):
-        return [layer for child in module for layer in _flat(child)]
-    return [module]
 
 
 def _numbers(layer: nn.Linear) -> tuple[NDArray, NDArray]:
