@@ -40,7 +40,7 @@ def explain(
 
     Parameters
     ----------
-    model : fitted clustering, Pipeline that ends in one, Neuralized, or labels
+    model : fitted clustering, Pipeline that ends in one, Neuralized, (encoder, centres), or labels
         scikit-learn's k-means family, MeanShift, AffinityPropagation, Birch and Gaussian mixtures,
         and :mod:`whyclust.cluster`'s estimators; scalers, PCA, encoders and other steps before them
         are followed back to the table's own columns. Of any other clustering (DBSCAN, HDBSCAN,
@@ -49,7 +49,8 @@ def explain(
         :class:`whyclust.cluster.PrototypeSurrogate` is fitted to them, each row is explained for
         the label given, and ``ex.fidelity`` tells how well the surrogate reproduces the labels.
         Rows of clusters are told from the other clusters; ``cluster=c, against=-1`` asks what keeps
-        those of c from being noise.
+        those of c from being noise. A torch module and centres of its embedding, or a head, are taken as
+        they are: see :func:`whyclust.neuralize`.
     X : array, sparse matrix, pandas or polars frame
         The rows to explain, with the columns the model was fitted on. Images, an array of shape (n,
         height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``

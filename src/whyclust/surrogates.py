@@ -23,6 +23,7 @@ from whyclust._validation import (
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.given_labels import is_labels, read_labels, refuse_other_order
 from whyclust.network.models import first_step, last_step
+from whyclust.network.neuralizing import is_encoder_pair
 from whyclust.network.parts import has_network
 from whyclust.network.pipelines import trace_features
 from whyclust.network.steps import UnsupportedStep
@@ -66,6 +67,8 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
     FittedSurrogate or None
         None where the model needs no surrogate, or is no clustering at all.
     """
+    if is_encoder_pair(model):
+        return None
     if is_labels(model):
         if hasattr(X, "fit") or hasattr(X, "predict"):
             raise TypeError(

@@ -1,7 +1,7 @@
 """The layers of an encoder up to its last activation, as part of a network's features.
 
-The affine layers after it are folded into the head, which is then seen from reference zero (what it says there
-goes to the base); from there relevance goes down by LRP. Nothing is divided by the embedding.
+The affine layers after it are folded into the head, which is then seen from reference zero (what it says
+there goes to the base); from there relevance goes down by LRP. Nothing is divided by the embedding.
 """
 
 from __future__ import annotations

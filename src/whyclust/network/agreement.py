@@ -17,7 +17,7 @@ from whyclust.network.network import Neuralized
 from whyclust.network.parts import registered_type
 
 # Rows on which a model and its network are compared, at most.
-_COMPARED = 2000
+COMPARED = 2000
 # A smaller share of rows that differ may be ties and rounding.
 _TIES = 0.01
 
@@ -44,7 +44,7 @@ def refuse_another_predict(model: Any, net: Neuralized, rows: Any) -> None:
         )
         return
     table = net.read(rows)
-    compared = table.rows(slice(None, None, -(-table.shape[0] // _COMPARED)))
+    compared = table.rows(slice(None, None, -(-table.shape[0] // COMPARED)))
     with warnings.catch_warnings():  # of scikit-learn, where names are known and X is an array
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         expected = np.asarray(model.predict(compared))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -28,7 +29,10 @@ def neuralize(
 
     Parameters
     ----------
-    model : fitted clustering, or Pipeline that ends in one
+    model : fitted clustering, Pipeline that ends in one, or (encoder, centres)
+        The latter is a torch module from rows to an embedding, and centres of it, an array of shape
+        (n_clusters, size); in their place may stand a torch module that returns a logit for each
+        cluster, or a clustering fitted on the embedding. Columns are seen from the mean of `background`.
     background : table, optional
         Points over which β = 1/E[f_c] (Eq. 3) is taken. Without one, what the model kept from
         its fit is used, or else its centres. A subclass that has replaced ``predict`` is compared
@@ -72,11 +76,15 @@ def network_for(
     kept: float | None
     if isinstance(model, Neuralized):
         net, kept = model, model.beta
-        if threshold is not None:
-            net = replace(net, pool=_absolute(net.head, threshold, net.model))
+    elif is_encoder_pair(model):
+        from whyclust.deep.pairs import pair_network
+
+        net, kept = pair_network(*model, rows if background is None else background)
     else:
-        net, kept = _network(model, threshold)
+        net, kept = _network(model)
         refuse_another_predict(model, net, background if rows is None else rows)
+    if threshold is not None:
+        net = replace(net, pool=_absolute(net.head, threshold, net.model))
     if beta is not None:
         return replace(net, beta=_checked_beta(beta, net))
     if not isinstance(net.pool, MinPool):  # a soft minimum has a stiffness of its own
@@ -89,7 +97,14 @@ def network_for(
     return replace(net, beta=prototype_stiffness(net, getattr(last_step(model), "labels_", None)))
 
 
-def _network(model: Any, threshold: float | None) -> tuple[Neuralized, float | None]:
+def is_encoder_pair(model: Any) -> bool:
+    """Whether this is a torch module and what clusters its embedding, told without importing torch."""
+    torch = sys.modules.get("torch")
+    is_pair = isinstance(model, tuple) and len(model) == 2
+    return torch is not None and is_pair and isinstance(model[0], torch.nn.Module)
+
+
+def _network(model: Any) -> tuple[Neuralized, float | None]:
     """The network of a fitted clustering, and the β that it kept from its fit."""
     if isinstance(model, type):
         raise TypeError(
@@ -98,15 +113,13 @@ def _network(model: Any, threshold: float | None) -> tuple[Neuralized, float | N
     _check_fitted(model)
     last = last_step(model)
     features, head, pool, beta = network_parts(model)
-    if threshold is not None:
-        pool = _absolute(head, threshold, type(last).__name__)
     names = getattr(first_step(model), "feature_names_in_", None)
     net = Neuralized(
         features,
         head,
         pool,
         beta=1.0,
-        clusters=_cluster_ids(last, head),
+        clusters=cluster_ids(last, head),
         feature_names=tuple(
             [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
         ),
@@ -157,7 +170,7 @@ def _check_fitted(model: Any) -> None:
                 ) from None
 
 
-def _cluster_ids(model: Any, head: Head) -> NDArray:
+def cluster_ids(model: Any, head: Head) -> NDArray:
     """The ids that ``predict`` returns: the model's own names, or positions, and −1 for noise."""
     names = getattr(model, "cluster_ids_", None)
     if names is not None:
