@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 torch = pytest.importorskip("torch")
 
 import whyclust as wc  # noqa: E402
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, keeping  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, ClusteringModule, keeping  # noqa: E402
 from whyclust.deep.base import DeepClusterer  # noqa: E402
 from whyclust.deep.centroids import squared_distances  # noqa: E402
 from whyclust.deep.networks import dense, initialise  # noqa: E402
@@ -140,6 +142,15 @@ def test_a_space_around_a_centroid_model(base, table, tmp_path):
     nearest, second = np.sort(distances, axis=1)[:, :2].T
     np.testing.assert_allclose(ex.evidence, second - nearest, rtol=1e-3, atol=1e-4 * distances.max())
     np.testing.assert_allclose(ex.values.sum(axis=1) + ex.base_values, ex.explained, rtol=1e-9, atol=1e-9)
+
+
+def test_a_model_in_a_space_is_a_step_before_another_clustering(table):
+    deep = Around(3, base=BASES["DCN"], random_state=0)
+    model = make_pipeline(deep, KMeans(4, n_init=1, random_state=0)).fit(table)
+    np.testing.assert_array_equal(wc.neuralize(model, table).predict(table), model.predict(table))
+    module = make_pipeline(ClusteringModule(3, epochs=2, random_state=0), KMeans(2, n_init=1, random_state=0))
+    with pytest.raises(TypeError, match="ClusteringModule, whose transform is no embedding"):
+        wc.neuralize(module.fit(table), table)
 
 
 def test_the_embedding_itself_is_the_usual_space(table):

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -109,10 +110,14 @@ class CentroidModel(DeepModel):
     def affine_logits(self) -> AffineLogits:
         """−‖A z + c − μ‖² without what all clusters share: 2 μ·(A z + c) − ‖μ‖²."""
         centers = numbers(self.centers)
-        matrix, offset = self.space.affine(self.autoencoder.embedding_dim)
+        matrix, offset = self.affine_embedding()
         return AffineLogits(
             2.0 * centers @ matrix, 2.0 * centers @ offset - (centers**2).sum(axis=1), self.stiffness
         )
+
+    def affine_embedding(self) -> tuple[NDArray, NDArray]:
+        """Points of the space."""
+        return self.space.affine(self.autoencoder.embedding_dim)
 
     @property
     def stiffness(self) -> float | None:

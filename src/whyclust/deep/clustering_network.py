@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from whyclust.deep.autoencoding import PretrainedClusterer
@@ -133,6 +135,11 @@ class ClusteringNetworkModel(DeepModel):
     def affine_logits(self) -> AffineLogits:
         """z W_enc + b_enc, whose softmax are the responsibilities (Props. 6 and 7 of NEON)."""
         return linear_logits(self.head.encoder, 1.0)
+
+    def affine_embedding(self) -> tuple[NDArray, NDArray]:
+        """The encoder's output itself."""
+        width = self.autoencoder.embedding_dim
+        return np.eye(width), np.zeros(width)
 
     def embed(self, x: Tensor) -> Tensor:
         """The output of the autoencoder's encoder."""

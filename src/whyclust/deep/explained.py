@@ -11,8 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import nn
 
 from whyclust.deep.affine_end import split_encoder
 from whyclust.deep.base import DeepClusterer
@@ -30,7 +28,7 @@ from whyclust.network import (
     neuralizer,
     step_describer,
 )
-from whyclust.network.steps import Layers, Part
+from whyclust.network.steps import Layers, Part, UnsupportedStep
 from whyclust.propagate.torch_assignment import Assignment
 
 
@@ -50,12 +48,14 @@ def _deep(estimator: DeepClusterer) -> Parts:
 @step_describer(DeepClusterer)
 def _embedding(step: DeepClusterer, n_inputs: int) -> list[Part]:
     """A deep model before another clustering, which compares rows in its embedding."""
+    found = step.model_.affine_embedding()
+    if found is None:
+        raise UnsupportedStep(f"{type(step).__name__}, whose transform is no embedding,")
+    embedding = AffineMap(found[0], np.zeros(found[0].shape[1]), found[1])
     trunk, last = _encoder(step)
-    parts: list[Part] = [] if trunk is None else [Layers(trunk)]
-    if last is None:
-        return parts
+    last = embedding if last is None else last.then(embedding)
     mean = step.feature_means_.astype(np.float64) if trunk is None else None
-    return [*parts, replace(last, mean=mean)]
+    return [*([] if trunk is None else [Layers(trunk)]), replace(last, mean=mean)]
 
 
 def _encoder(estimator: DeepClusterer) -> tuple[Trunk | None, AffineMap | None]:
@@ -76,13 +76,6 @@ def _mixture(estimator: ClusteringModuleEM) -> Parts:
     offsets = np.minimum(offsets, np.finfo(np.float32).max / 1e8)
     head = PrototypeHead(centers, np.arange(len(centers)), offsets=offsets, probability_stiffness=1.0)
     return Parts(Features.identity(centers.shape[1]), head, MinPool())
-
-
-def _numbers(layer: nn.Linear) -> tuple[NDArray, NDArray]:
-    weight = layer.weight.detach().cpu().numpy().astype(np.float64)
-    if layer.bias is None:
-        return weight, np.zeros(len(weight))
-    return weight, layer.bias.detach().cpu().numpy().astype(np.float64)
 
 
 def with_rules(net: Neuralized, rules: Any) -> Neuralized:

@@ -258,6 +258,13 @@ class DeepModel(nn.Module):
             "this method, or register a function for your estimator with whyclust.neuralizer."
         )
 
+    def affine_embedding(self) -> tuple[NDArray, NDArray] | None:
+        """A, c of what ``transform`` returns, A z + c of the encoder's output z; None if it is neither.
+
+        With it the model can be followed where it is a step before another clustering.
+        """
+        return None
+
     def embed(self, x: Tensor) -> Tensor:
         """The embedding in which clusters are compared."""
         raise NotImplementedError

@@ -79,7 +79,8 @@ def network_for(
     elif is_encoder_pair(model):
         from whyclust.deep.pairs import pair_network
 
-        net, kept = pair_network(*model, rows if background is None else background)
+        encoder, second = model
+        net, kept = pair_network(encoder, second, rows if background is None else background)
     else:
         net, kept = _network(model)
         refuse_another_predict(model, net, background if rows is None else rows)
