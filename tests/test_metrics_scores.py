@@ -171,13 +171,18 @@ def test_large_numbers_are_not_rounded():
 WRONG = [
     ([0, 1], [0, 1, 1], ValueError, "labels_true has 2 labels and labels_pred 3"),
     ([], [], ValueError, "labels_true is empty"),
-    ([0.0, np.nan], [0, 1], ValueError, "labels_true has 1 missing of 2 labels"),
-    ([0, 1], ["a", None], ValueError, "labels_pred has 1 missing of 2 labels"),
-    ([0, 1], [0.5, 1.0], ValueError, "labels_pred holds 0.5, expected whole numbers or names"),
-    ([0, 1], [[0, 1], [1, 0]], ValueError, r"labels_pred has the shape \(2, 2\)"),
+    ([0.0, np.nan], [0, 1], ValueError, "1 of 2 labels are missing in labels_true"),
+    ([0, 1], ["a", None], ValueError, "1 of 2 labels are missing in labels_pred"),
+    ([0, 1], [0.5, 1.0], ValueError, "Found 0.5 in labels_pred, expected whole numbers or names"),
+    (
+        [0, 1],
+        [[0, 1], [1, 0]],
+        ValueError,
+        r"labels_pred of shape \(2, 2\), expected one label per row\.$",
+    ),
     ([0, 1], 3, TypeError, "labels_pred is a int, expected a sequence"),
     ("ab", [0, 1], TypeError, "labels_true is a str"),
-    ([0, 1], [pd.Timestamp("2020"), pd.Timestamp("2021")], ValueError, "labels_pred holds a Timestamp"),
+    ([0, 1], [pd.Timestamp("2020"), pd.Timestamp("2021")], ValueError, "Found a Timestamp in labels_pred"),
 ]
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table, is_frame, is_sparse, read_table
+from whyclust._frames import column_values, in_rows_of, is_frame, take_columns, take_rows
+from whyclust._validation import Table, in_columns_of, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
 from whyclust.network import Neuralized, SoftMinPool
@@ -51,14 +52,16 @@ def explain(
         Rows of clusters are told from the other clusters; ``cluster=c, against=-1`` asks what keeps
         those of c from being noise. A torch module and centres of its embedding, or a head, are taken as
         they are: see :func:`whyclust.neuralize`.
-    X : array, sparse matrix, pandas or polars frame
-        The rows to explain, with the columns the model was fitted on. Images, an array of shape (n,
+    X : array, sparse matrix, or frame of pandas, polars, pyarrow, ...
+        The rows to explain, with the columns the model was fitted on; columns of a frame are read by
+        name, in any order. Images, an array of shape (n,
         height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``
         has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
         columns are then one-hot encoded.
     cluster : cluster id, or one for each row, optional
-        Explain this cluster instead of the one each row is in: why, or why not, cluster 3?
+        Explain this cluster instead of the one each row is in: why, or why not, cluster 3? A Series is
+        matched with the rows of a frame by its index.
     against : cluster id, or one for each row, optional
         Explain `cluster` against this one competitor instead of all.
     background : table, optional
@@ -119,6 +122,8 @@ def explain(
     if doubt is not None:
         warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
     table = read_table(X)
+    if background is not None:
+        background = in_columns_of(background, table)
     return explain_rows(
         network_for(model, table, background, threshold=threshold, beta=beta),
         table,
@@ -172,8 +177,10 @@ def explain_rows(
     shape = table.image_shape or net.image_shape
     names = list(net.feature_names) if net.named or table.names is None else table.names
     if feature_names is not None:
-        names = _given_names(feature_names, table.shape[1])
-    grouping, grouped_names = (None, names) if groups is None else _grouping(groups, names)
+        names = _given_names(feature_names, table.shape[1], names)
+    grouping, grouped_names = (None, names) if groups is None else _grouping(groups, names, table)
+    cluster = in_rows_of(cluster, table.row_labels, "cluster")
+    against = in_rows_of(against, table.row_labels, "against")
     question = _question(cluster, against)
     if given is not None and cluster is None and against is None:
         cluster, question = given, "the given label against all others"
@@ -261,7 +268,7 @@ def _judged_again(
     grouping: NDArray | None,
 ) -> Relevance:
     """What was found, with these rows explained by another network."""
-    data = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
+    data = take_rows(table.data, rows)
     part = net.relevance(
         Table(data, table.names, None), cluster=found.clusters[rows], rule=rule, groups=grouping
     )
@@ -272,13 +279,15 @@ def _judged_again(
     return replace(found, **changed)
 
 
-def _given_names(feature_names: Sequence[str], count: int) -> list[str]:
+def _given_names(feature_names: Sequence[str], count: int, known: list[str]) -> list[str]:
     names = [str(name) for name in feature_names]
     if len(names) != count:
         raise ValueError(f"feature_names has {len(names)} names, but X has {count} columns.")
     if len(set(names)) < count:
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"feature_names has {repeated!r} twice: give each column a name of its own.")
+    if names != known and set(names) == set(known):
+        raise ValueError("feature_names has the columns of X in another order: leave it out, X has names.")
     return names
 
 
@@ -292,7 +301,9 @@ def _question(cluster: ArrayLike | None, against: ArrayLike | None) -> str:
     return f"cluster {named(cluster)} against {other}"
 
 
-def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[NDArray, list[str]]:
+def _grouping(
+    groups: Mapping[str, Sequence[Any]], names: list[str], table: Table
+) -> tuple[NDArray, list[str]]:
     """For each column the output column it is summed into; groups first, then single columns."""
     if not isinstance(groups, Mapping):
         raise TypeError(f"groups is a {type(groups).__name__}, expected {{name: [columns]}}.")
@@ -306,20 +317,7 @@ def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[ND
                 f"groups[{group!r}] is {columns!r}, expected a list of column names or positions."
             )
         for column in listed:
-            if isinstance(column, str):
-                if column not in names:
-                    raise ValueError(f"groups[{group!r}] names the column {column!r}, which X does not have.")
-                position = names.index(column)
-            else:
-                if not isinstance(column, (int, np.integer)) or isinstance(column, bool):
-                    raise ValueError(
-                        f"groups[{group!r}] names {column!r}, expected a column's name or position."
-                    )
-                position = int(column)
-                if not 0 <= position < len(names):
-                    raise ValueError(
-                        f"groups[{group!r}] names position {position}, but X has {len(names)} columns."
-                    )
+            position = _position(column, names, table, f"groups[{group!r}]")
             if target[position] not in (-1, number):
                 raise ValueError(
                     f"The column {names[position]!r} is in two groups, so sums would count it twice: "
@@ -336,6 +334,29 @@ def _grouping(groups: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[ND
     return target, [*map(str, groups), *(names[column] for column in alone)]
 
 
+def _position(column: Any, names: list[str], table: Table, called: str) -> int:
+    """Where a column is that was named, or given by its position."""
+    numbered = is_frame(table.data) and not any(isinstance(name, str) for name in table.data.columns)
+    if isinstance(column, str) or (numbered and column in table.data.columns):
+        if str(column) not in names:
+            raise ValueError(f"{called} names the column {column!r}, which X does not have.")
+        return names.index(str(column))
+    if not isinstance(column, (int, np.integer)) or isinstance(column, bool):
+        raise ValueError(f"{called} names {column!r}, expected a column's name or position.")
+    position = int(column)
+    if numbered:  # a column called 3 is not the one at position 3
+        raise ValueError(f"{called} names the column {position}, which X does not have.")
+    if not 0 <= position < len(names):
+        raise ValueError(f"{called} names position {position}, but X has {len(names)} columns.")
+    if str(position) in names and names[position] != str(position):
+        place = names.index(str(position))
+        raise ValueError(
+            f"{called} names {position}, but the column called '{position}' is at position {place}: write "
+            f"'{position}' for that column, or the name of the other."
+        )
+    return position
+
+
 def _grouped_data(table: Table, grouping: NDArray, width: int) -> Any:
     """The users' values where a column stands alone, the mean of its columns for a group."""
     import pandas as pd
@@ -349,9 +370,9 @@ def _grouped_data(table: Table, grouping: NDArray, width: int) -> Any:
         data = pd.DataFrame(data)
     columns = []
     for column in range(width):
-        part = data.iloc[:, np.flatnonzero(grouping == column)]
+        part = take_columns(data, np.flatnonzero(grouping == column))
         if part.shape[1] == 1:
-            columns.append(part.iloc[:, 0].to_numpy())
+            columns.append(column_values(part, 0))
         else:
             columns.append(part.select_dtypes("number").mean(axis=1).to_numpy())
     frame = pd.DataFrame(dict(enumerate(columns)))

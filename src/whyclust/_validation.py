@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,12 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from whyclust._frames import is_frame, read_frame, refuse_repeated, take_columns, take_rows
+
 
 @dataclass(frozen=True)
 class Table:
     """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names.
 
-    Images are rows of pixels here; `image_shape` is the shape that each had. `called` is what errors call it.
+    `names` and `index` are None where the user's table names no columns, or no rows. Images are rows of
+    pixels here; `image_shape` is the shape that each had. `called` is what errors call it.
     """
 
     data: Any
@@ -32,23 +34,12 @@ class Table:
 
     def rows(self, chosen: slice) -> Any:
         """A block of rows, as the same kind of table."""
-        return self.data.iloc[chosen] if is_frame(self.data) else self.data[chosen]
+        return take_rows(self.data, chosen)
 
-
-def _from_polars(X: Any, name: str) -> Any:
-    """A pandas frame in which missing text is None, as scikit-learn sees it in polars."""
-    import pandas as pd
-
-    if not hasattr(X, "to_pandas"):
-        raise TypeError(f"{name} is a polars {type(X).__name__}, expected a DataFrame: call collect() first.")
-    if not hasattr(X, "columns"):
-        return X.to_pandas()
-    columns = {}
-    for column in X.columns:
-        series = X[column]
-        text = str(series.dtype).startswith(("String", "Utf8", "Categorical", "Enum"))
-        columns[column] = pd.Series(series.to_list(), dtype=object) if text else series.to_pandas()
-    return pd.DataFrame(columns)
+    @property
+    def row_labels(self) -> Any:
+        """The rows' own index, to which what comes with one is matched; None where they have none."""
+        return self.data.index if self.index is not None and is_frame(self.data) else self.index
 
 
 def refuse_other_images(found: Sequence[int] | None, expected: Sequence[int] | None, name: str) -> None:
@@ -68,13 +59,8 @@ def is_sparse(data: Any) -> bool:
     return bool(sp.issparse(data))
 
 
-def is_frame(data: Any) -> bool:
-    """Whether this is a pandas frame, told without importing pandas."""
-    return hasattr(data, "iloc") and hasattr(data, "columns")
-
-
 def read_table(X: Any, name: str = "X") -> Table:
-    """Accept arrays, lists, sparse matrices, pandas and polars frames.
+    """Accept arrays, lists, sparse matrices, tensors, and frames of any library that narwhals knows.
 
     >>> read_table([[1, 2], [3, 4]]).shape
     (2, 2)
@@ -82,50 +68,61 @@ def read_table(X: Any, name: str = "X") -> Table:
     if isinstance(X, Table):
         return X
     names = index = None
-    if type(X).__module__.split(".")[0] == "polars":
-        X = _from_polars(X, name)
-    if hasattr(X, "iloc") and not hasattr(X, "columns"):
-        raise ValueError(
-            f"{name} is a pandas Series, expected a table of two dimensions: "
-            "use frame[['column']] for one column or frame.iloc[[i]] for one row."
-        )
-    if is_frame(X):
-        names = [str(column) for column in X.columns]
-        repeated = [column for column, count in Counter(names).items() if count > 1]
-        if repeated:
-            raise ValueError(
-                f"{name} has more than one column called {repeated[0]!r}: rename them so that "
-                "every column has a name of its own."
-            )
-        index = np.asarray(X.index)
-        data: Any = X
+    frame = read_frame(X, name)
+    if frame is not None:
+        names = [str(column) for column in frame.columns]
+        refuse_repeated(names, name)
+        # Rows of polars and pyarrow have no names: they were numbered when they became a pandas frame.
+        numbered = frame is not X and type(frame.index).__name__ == "RangeIndex"
+        index = None if numbered else np.asarray(frame.index)
+        data: Any = frame
     elif is_sparse(X):
+        if X.ndim != 2:
+            raise ValueError(_dimensions(X.ndim, name))
         data = X if X.format == "csr" else X.tocsr()
     else:
-        if np.ma.isMaskedArray(X):
-            X = np.ma.filled(X.astype(float), np.nan)  # what is masked is missing
-        try:
-            data = np.asarray(X)
-        except ValueError:
-            raise ValueError(f"{name} has rows of different lengths, expected a table.") from None
-        if data.ndim == 0:
-            raise TypeError(
-                f"{name} is a {type(X).__name__}, expected a table of rows and columns: an array, or a frame "
-                "(pandas.read_csv reads one from a file)."
-            )
+        data = _array(X, name)
         if data.ndim in (3, 4) and data.size:
             return Table(data.reshape(len(data), -1), None, None, data.shape[1:], name)
         if data.ndim != 2:
-            raise ValueError(
-                f"{name} has {data.ndim} dimension(s), expected a table of rows and columns: use "
-                f"{name}.reshape(1, -1) for one point or {name}.reshape(-1, 1) for one column."
-            )
+            raise ValueError(_dimensions(data.ndim, name))
     if data.shape[0] == 0 or data.shape[1] == 0:
         raise ValueError(
             f"{name} is empty ({data.shape[0]} rows, {data.shape[1]} columns): expected at least "
             "one row and one column."
         )
     return Table(data, names, index, called=name)
+
+
+def _array(X: Any, name: str) -> NDArray:
+    if np.ma.isMaskedArray(X):
+        X = np.ma.filled(X.astype(float), np.nan)  # what is masked is missing
+    try:
+        data = np.asarray(plain_tensor(X))
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths, expected a table.") from None
+    if data.ndim == 0:
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, expected a table of rows and columns: an array, or a frame "
+            "(pandas.read_csv reads one from a file)."
+        )
+    return data
+
+
+def plain_tensor(X: Any) -> Any:
+    """A PyTorch tensor that numpy can read, whatever its device, type and history; all else as it is."""
+    if type(X).__module__.split(".")[0] != "torch" or not hasattr(X, "detach"):
+        return X
+    X = X.detach().to("cpu")
+    X = X.to_dense() if str(X.layout) != "torch.strided" else X
+    return X.float() if str(X.dtype) == "torch.bfloat16" else X  # numpy has no such type
+
+
+def _dimensions(count: int, name: str) -> str:
+    return (
+        f"{name} has {count} dimension(s), expected a table of rows and columns: use "
+        f"{name}.reshape(1, -1) for one point or {name}.reshape(-1, 1) for one column."
+    )
 
 
 def working_type(data: Any, columns: NDArray | None = None) -> np.dtype:
@@ -208,13 +205,22 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int, called:
         if list(names) != table.names:
             place = {name: position for position, name in enumerate(table.names)}
             order = [place[name] for name in names]
-            return replace(table, data=table.data.iloc[:, order], names=list(names))
+            return replace(table, data=take_columns(table.data, order), names=list(names))
     if table.shape[1] != count:
         raise ValueError(
             f"{called} has {table.shape[1]} columns, but the model was fitted on {count}: pass the same "
             "columns in the same order."
         )
     return table
+
+
+def in_columns_of(X: Any, table: Table, name: str = "background") -> Any:
+    """A second table with its columns in the order of the first, where both have the same names."""
+    other = read_table(X, name)
+    names = table.names
+    if names is None or other.names in (None, names) or set(other.names or ()) != set(names):
+        return X
+    return match_columns(other, names, table.shape[1], name)
 
 
 def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: str = "X") -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import is_frame
+from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
 from whyclust.network.values import FactoredValues, top_columns
 
 if TYPE_CHECKING:
@@ -127,11 +127,16 @@ class Explanation:
         return (self[row] for row in range(len(self)))
 
     def __getitem__(self, rows: Any) -> Explanation:
-        """Return an explanation of some rows: a position, a slice, a mask or a list of positions."""
+        """Return an explanation of some rows: a position, a slice, a mask or a list of positions.
+
+        A mask that is a Series is matched with the rows by its index, where they have one.
+        """
         if isinstance(rows, tuple) or rows is None:
             raise TypeError("An explanation is sliced by rows only: use ex.values[rows, columns].")
+        if isinstance(rows, (bool, np.bool_)):
+            raise TypeError(f"rows={rows} is one answer, expected a position, or a mask of one for each row.")
         try:
-            chosen = np.atleast_1d(np.arange(len(self))[rows])
+            chosen = np.atleast_1d(np.arange(len(self))[self._positions(rows)])
         except IndexError:
             raise IndexError(f"rows={rows!r} do not fit an explanation of {len(self)} rows.") from None
         per_row = ["base_values", "explained", "evidence", "clusters", "assigned", "competitors"]
@@ -139,10 +144,21 @@ class Explanation:
         return replace(
             self,
             values=self.values[chosen],
-            data=self.data.iloc[chosen] if is_frame(self.data) else self.data[chosen],
+            data=take_rows(self.data, chosen),
             index=self.index[chosen],
             **{name: getattr(self, name)[chosen] for name in per_row},
         )
+
+    def _positions(self, rows: Any) -> Any:
+        """Rows as numpy takes them; of an explanation of an array, rows have no names to match."""
+        if not hasattr(rows, "__array__"):
+            return rows
+        found = np.asarray(rows)
+        if found.dtype == object and all(isinstance(answer, (bool, np.bool_)) for answer in found):
+            found = found.astype(bool)  # of pandas' nullable kind
+        if found.dtype != bool or not is_frame(self.data):
+            return found
+        return np.asarray(in_rows_of(rows, self.index, "rows", "ex"), dtype=bool)
 
     def __repr__(self) -> str:
         ids = sorted(np.unique(self.clusters).tolist(), key=self.is_noise)
@@ -187,10 +203,7 @@ class Explanation:
         return self._column(self.feature_names.index(name))
 
     def _column(self, position: int) -> NDArray:
-        if is_frame(self.data):
-            return self.data.iloc[:, position].to_numpy()
-        column = self.data[:, [position]]
-        return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
+        return column_values(self.data, position)
 
     def summary(self, *, members: int = 3) -> Summary:
         """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
@@ -230,11 +243,10 @@ class Explanation:
             raise ImportError(
                 "to_shap() needs shap, which is not installed: pip install 'whyclust[shap]'."
             ) from None
-        data = self.data.to_numpy() if is_frame(self.data) else self.data
         return shap.Explanation(
             values=np.asarray(self.values),
             base_values=self.base_values,
-            data=data.toarray() if hasattr(data, "toarray") else data,
+            data=to_array(self.data),
             feature_names=self.feature_names,
         )
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._validation import is_frame
+from whyclust._frames import in_rows_of, read_frame
+from whyclust._validation import Table, plain_tensor
 from whyclust.network import Neuralized
 
 # What clusterings call a row in no cluster; among names it is written '-1'.
@@ -36,16 +37,16 @@ def noise_of(labels: NDArray) -> Any:
     return str(NOISE) if labels.dtype.kind == "U" else NOISE
 
 
-def read_labels(labels: Any, called: str = "labels", n_rows: int | None = None) -> NDArray:
-    """Return labels as an array of whole numbers, booleans or names, or say what is wrong with them.
+def read_labels(labels: Any, called: str = "labels", table: Table | None = None) -> NDArray:
+    """Return labels of clusters as an array of whole numbers, booleans or names, or say what is wrong.
 
     Parameters
     ----------
     labels : sequence, array or Series of one label per row
     called : str
         What they are called in an error.
-    n_rows : int, optional
-        Rows of the table they belong to.
+    table : Table, optional
+        The rows they belong to: as many, and the same by their index, where both have one.
 
     Returns
     -------
@@ -56,16 +57,9 @@ def read_labels(labels: Any, called: str = "labels", n_rows: int | None = None) 
     >>> read_labels([0.0, 0.0, -1.0]), read_labels(("a", "b", "a", "b"))
     (array([ 0,  0, -1]), array(['a', 'b', 'a', 'b'], dtype='<U1'))
     """
-    series = _one_column(labels, called)
-    missing = int(series.isna().sum())
-    if missing:
-        raise ValueError(
-            f"{missing} of {len(series)} labels are missing in {called}: leave these rows out of labels and "
-            f"X, or label them {NOISE} if they are noise."
-        )
-    found = _plain_labels(series, called)
-    if n_rows is not None and len(found) != n_rows:
-        raise ValueError(f"Found {len(found)} labels, but X has {n_rows} rows: expected one label per row.")
+    found = label_values(
+        labels, called, table, hint=": explain(labels, X) takes the labels first and the table second"
+    )
     names = np.unique(found)
     noise = noise_of(found)
     if len(names) < 2:
@@ -83,63 +77,97 @@ def read_labels(labels: Any, called: str = "labels", n_rows: int | None = None) 
     return found
 
 
-def _one_column(labels: Any, called: str) -> pd.Series:
-    """The labels as a Series, whatever they came in."""
-    if type(labels).__module__.split(".")[0] == "polars":
-        labels = labels.to_numpy()
-    if is_frame(labels) and labels.shape[1] == 1:
-        labels = labels.iloc[:, 0]
-    if hasattr(labels, "iloc") and not is_frame(labels):
-        return labels.reset_index(drop=True)
-    if isinstance(labels, (pd.Index, pd.api.extensions.ExtensionArray)):
+def label_values(
+    labels: Any, called: str = "labels", table: Table | None = None, *, hint: str = ""
+) -> NDArray:
+    """Return one label per row, whatever they came in; unlike clusters, all may be the same, or different.
+
+    Parameters
+    ----------
+    labels, called, table
+        As for `read_labels`.
+    hint : str
+        What may have gone wrong, where there is more than one label per row.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Whole numbers, booleans, or names.
+
+    Examples
+    --------
+    >>> label_values(["b", "a", 1])
+    array(['b', 'a', '1'], dtype='<U1')
+    """
+    plain = type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in "biU"
+    series: Any = labels if plain else _one_column(labels, called, hint)
+    if table is not None:
+        if len(series) != table.shape[0]:
+            raise ValueError(
+                f"{called} has {len(series)} labels, but {table.called} has {table.shape[0]} rows: expected "
+                "one label per row."
+            )
+        series = in_rows_of(series, table.row_labels, called, table.called)
+    if len(series) == 0:
+        raise ValueError(f"{called} is empty, expected one label per row.")
+    if plain:
+        return series.astype(np.int64, copy=False) if series.dtype.kind == "i" else series
+    return _plain_labels(series, called)
+
+
+def _one_column(labels: Any, called: str, hint: str) -> pd.Series:
+    """The labels as a Series; one of pandas keeps its index."""
+    if hasattr(labels, "columns") or hasattr(labels, "column_names"):
+        frame = read_frame(labels, called)
+        labels = labels if frame is None else frame.iloc[:, 0] if frame.shape[1] == 1 else frame.to_numpy()
+    if isinstance(labels, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
         return pd.Series(labels)
     if np.ma.isMaskedArray(labels):
         labels = labels.tolist()  # in which None stands for what is masked
-    try:
-        # Lists may mix numbers and names, which numpy would turn into names by itself.
-        array = np.asarray(labels, dtype=object if isinstance(labels, (list, tuple)) else None)
-    except ValueError:
-        array = np.empty((0, 0, 0))
+    labels = plain_tensor(labels)
+    if not hasattr(labels, "__array__"):
+        if isinstance(labels, str) or not np.iterable(labels):
+            raise TypeError(
+                f"{called} is a {type(labels).__name__}, expected a sequence of one label per row."
+            )
+        labels = list(labels)
+    # Lists may mix numbers and names, which numpy would turn into names by itself.
+    array = np.asarray(labels, dtype=object if isinstance(labels, list) else None)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(
-            f"Found {called} of shape {np.shape(array)}, expected one label per row: explain(labels, X) "
-            "takes the labels first and the table second."
-        )
+        raise ValueError(f"Found {called} of shape {array.shape}, expected one label per row{hint}.")
     return pd.Series(array)
 
 
 def _plain_labels(series: pd.Series, called: str) -> NDArray:
+    missing = int(series.isna().sum())
+    if missing:
+        raise ValueError(
+            f"{missing} of {len(series)} labels are missing in {called}: leave these rows out of labels and "
+            f"X, or label them {NOISE} if they are noise."
+        )
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = pd.Series(np.asarray(series))
     kind = pd.api.types.infer_dtype(series, skipna=False)
     if kind == "boolean":
         return series.to_numpy(dtype=bool)
-    if kind in {"integer", "floating", "mixed-integer-float", "decimal"}:
+    if kind in {"floating", "mixed-integer-float", "decimal"}:
         numbers = series.to_numpy(dtype=np.float64)
         whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)
         if not whole.all():
             raise ValueError(
-                f"Found {series[int(np.argmin(whole))]} in {called}, expected whole numbers or names: if the "
-                "labels really are such numbers, make names of them, [str(label) for label in labels]."
+                f"Found {series.iloc[int(np.argmin(whole))]} in {called}, expected whole numbers or names: "
+                "if labels really are such numbers, make names of them, [str(label) for label in labels]."
             )
         return numbers.astype(np.int64)
+    if kind == "integer":
+        whole_numbers = np.asarray([int(label) for label in series])
+        if whole_numbers.dtype.kind in "iu":  # larger ones are names
+            return whole_numbers
     if kind == "string" or all(isinstance(label, (str, int, np.integer)) for label in series):
         return np.asarray([str(label) for label in series], dtype=np.str_)
     raise ValueError(
         f"Found a {type(series.iloc[0]).__name__} in {called}, expected whole numbers or names: make names "
         "of the labels, [str(label) for label in labels]."
     )
-
-
-def refuse_other_order(labels: Any, X: Any) -> None:
-    """Both readings would be plausible, and one of them wrong: let the user say which is meant."""
-    ours, theirs = getattr(labels, "index", None), getattr(X, "index", None)
-    if not isinstance(ours, pd.Index) or not isinstance(theirs, pd.Index) or len(ours) != len(theirs):
-        return
-    if not ours.equals(theirs) and ours.isin(theirs).any():
-        raise ValueError(
-            "labels and X have different indexes, or the same in another order: pass labels.loc[X.index] if "
-            "they belong together by index, or labels.to_numpy() if by position."
-        )

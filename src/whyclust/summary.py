@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._validation import is_frame, is_sparse
+from whyclust._frames import is_frame
+from whyclust._validation import is_sparse
 from whyclust.explanation import Explanation
 
 

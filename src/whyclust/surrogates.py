@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 
+from whyclust._frames import is_frame
 from whyclust._validation import (
     Table,
-    is_frame,
     is_sparse,
     match_columns,
     numeric,
@@ -21,7 +21,7 @@ from whyclust._validation import (
     refuse_not_finite,
 )
 from whyclust.cluster import PrototypeSurrogate
-from whyclust.given_labels import is_labels, read_labels, refuse_other_order
+from whyclust.given_labels import is_labels, read_labels
 from whyclust.network.models import first_step, last_step
 from whyclust.network.neuralizing import is_encoder_pair
 from whyclust.network.parts import has_network
@@ -75,8 +75,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
                 f"X is a {type(X).__name__}, expected a table: the model comes first, explain(model, X)."
             )
         table = _dense(read_table(X))
-        source, labels = "given labels", read_labels(model, n_rows=table.shape[0])
-        refuse_other_order(model, X)
+        source, labels = "given labels", read_labels(model, table=table)
     else:
         last = last_step(model)
         if isinstance(last, type) or not hasattr(last, "labels_") or has_network(last):

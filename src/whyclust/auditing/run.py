@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whyclust._validation import Table, read_table
+from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.auditing.comparison import compare, read_methods
 from whyclust.auditing.refits import refit
 from whyclust.auditing.result import Audit
@@ -82,6 +82,8 @@ def audit(
     """
     # Before a surrogate is fitted, which takes long.
     check_options(methods, n_repeats, n_refits, max_rows, random_state)
+    if background is not None:
+        background = in_columns_of(background, read_table(X))
     return audit_subject(
         subject_of(model, X, background),
         methods=methods,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import Table, is_frame
+from whyclust._frames import take_rows
+from whyclust._validation import Table
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.fidelity import Fidelity
 from whyclust.given_labels import is_labels
@@ -108,8 +109,7 @@ def _why_fixed(model: Any) -> str | None:
 
 def rows_of(table: Table, rows: NDArray) -> Table:
     """Some rows of a table, as a table."""
-    data = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
-    return Table(data, table.names, None if table.index is None else table.index[rows])
+    return Table(take_rows(table.data, rows), table.names, None if table.index is None else table.index[rows])
 
 
 def stratified(clusters: NDArray, count: int, generator: np.random.Generator) -> NDArray:

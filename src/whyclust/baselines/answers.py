@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table, is_frame
+from whyclust._frames import is_frame
+from whyclust._validation import Table
 from whyclust.baselines.asked import Asked, Attribution
 from whyclust.baselines.gradients import expected_gradients, integrated_gradients, sensitivity
 from whyclust.baselines.removal import pda_density, pda_reference

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import is_frame
+from whyclust._frames import read_frame
+from whyclust._validation import plain_tensor
 from whyclust.baselines.asked import Asked
 
 REFERENCES = ("mean", "zero")
@@ -36,9 +37,20 @@ def read_reference(asked: Asked, reference: Any) -> NDArray:
             f"reference={reference!r} is unknown, expected one of {', '.join(REFERENCES)}, or one value "
             "per column."
         )
-    row = reference if is_frame(reference) else np.asarray(reference)
+    row: Any = _named(reference)
+    row = np.asarray(plain_tensor(reference)) if row is None else row
     if row.ndim == 1:
         row = row[None]
     if row.ndim != 2 or len(row) != 1:
         raise ValueError(f"reference has shape {row.shape}, expected one value per column.")
     return asked.encode(row, "reference")[0]
+
+
+def _named(reference: Any) -> Any:
+    """A frame of one row, where the reference names its columns, as a frame or a Series does; else None."""
+    if getattr(reference, "ndim", 2) != 1:
+        return read_frame(reference, "reference")
+    names = getattr(reference, "index", None)
+    if not hasattr(names, "is_unique") or type(names).__name__ == "RangeIndex":
+        return None  # a list, an array, or a Series that was made of one
+    return reference.to_frame().T.infer_objects()

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust._explain import judges
-from whyclust._validation import Table, is_frame, is_sparse, read_table
+from whyclust._frames import to_array
+from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.explanation import Explanation
 from whyclust.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.metrics.reading import in_order_of, read_count, read_numbers, read_relevance, refuse_other_rows
@@ -240,6 +241,8 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
                 "explanation compares with one competitor (against=), but here it is asked whether a row is "
                 "in its cluster: explain without against=."
             )
+    if background is not None:
+        background = in_columns_of(background, read_table(X))
     if callable(model) and not hasattr(model, "predict") and not hasattr(model, "fit"):
         if threshold is not None:
             raise ValueError(
@@ -308,10 +311,7 @@ def _read_explanation(explanation: Any, setting: _Setting) -> NDArray:
 
 def _same(data: Any, other: Any) -> bool:
     """Whether two tables hold the same values; missing ones are the same."""
-    first, second = (
-        table.toarray() if is_sparse(table) else table.to_numpy() if is_frame(table) else np.asarray(table)
-        for table in (data, other)
-    )
+    first, second = to_array(data), to_array(other)
     if first.dtype == object or second.dtype == object:
         missing = pd.isna(first)
         same = np.array_equal(missing, pd.isna(second))

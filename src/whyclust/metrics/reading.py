@@ -5,87 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._validation import Table, is_frame, is_sparse, numeric, read_table, refuse_not_finite
+from whyclust._frames import take_columns
+from whyclust._validation import Table, is_sparse, numeric, read_table, refuse_not_finite
 from whyclust.explanation import Explanation
-from whyclust.given_labels import NOISE
+from whyclust.given_labels import label_values, noise_of
 
 # Metrics compare dense rows; this many numbers take 160 MB.
 MOST_DENSE_NUMBERS = 20_000_000
 
 
-def read_codes(labels: Any, called: str) -> tuple[NDArray, NDArray]:
+def read_codes(labels: Any, called: str, table: Table | None = None) -> tuple[NDArray, NDArray]:
     """Return the position of each row's label among the labels, and the labels themselves, sorted.
-
-    Unlike the labels that are to be explained, these may be all the same, or all different.
 
     >>> read_codes(["b", "a", "b"], "labels")
     (array([1, 0, 1]), array(['a', 'b'], dtype='<U1'))
     """
-    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.size and labels.dtype.kind in "iuU":
-        names, codes = np.unique(labels, return_inverse=True)
-        return codes, names
-    series = _series(labels, called)
-    if len(series) == 0:
-        raise ValueError(f"{called} is empty, expected one label per row.")
-    missing = int(series.isna().sum())
-    if missing:
-        raise ValueError(
-            f"{called} has {missing} missing of {len(series)} labels, expected a label for every row: leave "
-            f"these rows out, or label them {NOISE} if they are noise."
-        )
-    names, codes = np.unique(_plain(series, called), return_inverse=True)
+    values = label_values(labels, called, table)
+    names, codes = np.unique(values.astype(int) if values.dtype == bool else values, return_inverse=True)
     return codes, names
-
-
-def _series(labels: Any, called: str) -> pd.Series:
-    if type(labels).__module__.split(".")[0] == "polars":
-        labels = labels.to_numpy()
-    if is_frame(labels) and labels.shape[1] == 1:
-        labels = labels.iloc[:, 0]
-    if np.ma.isMaskedArray(labels):
-        labels = labels.tolist()  # in which None stands for what is masked
-    if isinstance(labels, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
-        return pd.Series(np.asarray(labels, dtype=object))
-    if isinstance(labels, str) or not np.iterable(labels):
-        raise TypeError(f"{called} is a {type(labels).__name__}, expected a sequence of one label per row.")
-    # As objects: numpy would turn numbers beside names into names by itself.
-    array = np.asarray(labels if hasattr(labels, "__array__") else list(labels), dtype=object)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"{called} has the shape {array.shape}, expected one label per row.")
-    return pd.Series(array, dtype=object)
-
-
-def _plain(series: pd.Series, called: str) -> NDArray:
-    """Whole numbers as such, and all else as text."""
-    kind = pd.api.types.infer_dtype(series, skipna=False)
-    if kind in {"integer", "boolean"}:
-        return np.asarray([int(label) for label in series])
-    if kind in {"floating", "mixed-integer-float", "decimal"}:
-        numbers = series.to_numpy(dtype=np.float64)
-        whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
-        if not whole.all():
-            raise ValueError(
-                f"{called} holds {series.iloc[int(np.argmin(whole))]}, expected whole numbers or names: "
-                "pass the labels, not the scores."
-            )
-        return numbers.astype(np.int64)
-    if all(isinstance(label, (str, int, np.integer)) for label in series):
-        return np.asarray([str(label) for label in series], dtype=np.str_)
-    raise ValueError(
-        f"{called} holds a {type(series.iloc[0]).__name__}, expected whole numbers or names: make names of "
-        "the labels, [str(label) for label in labels]."
-    )
 
 
 def noise_rows(codes: NDArray, names: NDArray) -> NDArray:
     """Which rows are labelled -1, or '-1' among names."""
-    noise = str(NOISE) if names.dtype.kind == "U" else NOISE
-    return np.asarray(names == noise)[codes]
+    return np.asarray(names == noise_of(names))[codes]
 
 
 def refuse_too_large(table: Table, called: str) -> None:
@@ -189,7 +133,7 @@ def in_order_of(explanation: Any, X: Any) -> Any:
             f"X has the column {other[0]!r}, which the explanation does not have: expected the table that "
             "was explained."
         )
-    return table.data.iloc[:, [table.names.index(name) for name in names]]
+    return take_columns(table.data, [table.names.index(name) for name in names])
 
 
 def read_top(top: Any, n_features: int) -> int:

@@ -13,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from whyclust._explain import explain_rows
-from whyclust._validation import is_frame
+from whyclust._frames import take_rows
+from whyclust._validation import Table
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.explanation import Explanation
 from whyclust.given_labels import is_labels
@@ -84,7 +85,7 @@ def stability(
     seeds = _check_refit(model, bootstrap, reseed, labels)
     table = read_for(model, X)
     refuse_too_large(table, "X")
-    given = None if labels is None else _one_each(labels, table.shape[0])
+    given = None if labels is None else _one_each(labels, table)
     original = _explained(model, table, rule)
     names = np.unique(original.assigned)
     if len(names) < 2:
@@ -103,7 +104,7 @@ def stability(
         rows = np.arange(table.shape[0])
         if bootstrap:
             rows = generator.randint(table.shape[0], size=table.shape[0])
-        drawn = table.data.iloc[rows] if is_frame(table.data) else table.data[rows]
+        drawn = take_rows(table.data, rows)
         try:
             _pretrain_anew(again, drawn, _seed(generator) if reseed else None)
             again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
@@ -180,10 +181,8 @@ def _check_refit(model: Any, bootstrap: bool, reseed: bool, labels: Any) -> dict
     return seeds
 
 
-def _one_each(labels: Any, n_rows: int) -> NDArray:
-    codes, names = read_codes(labels, "labels")
-    if len(codes) != n_rows:
-        raise ValueError(f"labels has {len(codes)} labels, but X has {n_rows} rows: expected one for each.")
+def _one_each(labels: Any, table: Table) -> NDArray:
+    codes, names = read_codes(labels, "labels", table)
     return names[codes]
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 from sklearn.utils import check_random_state
 
-from whyclust._validation import is_frame, is_sparse, numeric, read_table
+from whyclust._frames import is_frame, take_columns
+from whyclust._validation import Table, is_sparse, numeric, read_table
 from whyclust.explanation import Explanation
 from whyclust.metrics.reading import (
     in_order_of,
@@ -141,7 +142,7 @@ def faithfulness(
     if isinstance(explanation, Explanation):
         _refuse_other_values(explanation.data, data)
     predict = _predictor(model, data)
-    measure = _measure(predict(data), labels)
+    measure = _measure(predict(data), labels, read_table(X))
     full = measure(predict(data))
     generator = check_random_state(random_state)
     performance = np.zeros(len(importance))
@@ -269,18 +270,14 @@ def _predictor(model: Any, X: Any) -> Callable[[Any], NDArray]:
     if names is None or given is None or names == given or set(names) != set(given):
         return lambda rows: np.asarray(found(rows))
     order = [given.index(name) for name in names]  # X may have them in another
-    return lambda rows: np.asarray(found(rows.iloc[:, order]))
+    return lambda rows: np.asarray(found(take_columns(rows, order)))
 
 
-def _measure(full: NDArray, labels: Any) -> Callable[[NDArray], float]:
+def _measure(full: NDArray, labels: Any, table: Table) -> Callable[[NDArray], float]:
     """How well a prediction does: against labels, or against the prediction from all features."""
     if labels is not None:
-        codes, _ = read_codes(labels, "labels")
-        if len(codes) != len(full):
-            raise ValueError(
-                f"labels has {len(codes)} labels, but X has {len(full)} rows: expected one for each."
-            )
-        return lambda predicted: clustering_accuracy(labels, predicted)
+        codes, _ = read_codes(labels, "labels", table)
+        return lambda predicted: clustering_accuracy(codes, predicted)
     if len(np.unique(full)) < 2:
         raise ValueError(
             "The model puts all rows into one cluster, so that no removal is felt: expected at least two."

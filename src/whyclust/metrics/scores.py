@@ -14,6 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 from sklearn.utils import check_random_state
 
+from whyclust._frames import in_rows_of, index_of
+from whyclust._validation import read_table
 from whyclust.metrics.reading import noise_rows, read_codes, read_count, read_numbers
 
 
@@ -47,6 +49,7 @@ def contingency(
     first: Any, second: Any, called: tuple[str, str], *, ignore_noise: bool = False
 ) -> Contingency:
     """Count the pairs of labels, of two labellings of the same rows."""
+    second = in_rows_of(second, index_of(first), called[1], called[0])
     codes_a, names_a = read_codes(first, called[0])
     codes_b, names_b = read_codes(second, called[1])
     if len(codes_a) != len(codes_b):
@@ -237,10 +240,9 @@ def silhouette(
     >>> silhouette([[0.0], [1.0], [10.0], [11.0]], ["a", "a", "b", "b"])
     0.899749373433584
     """
-    points = read_numbers(X)
-    codes, names = read_codes(labels, "labels")
-    if len(codes) != len(points):
-        raise ValueError(f"labels has {len(codes)} labels, but X has {len(points)} rows: expected as many.")
+    table = read_table(X)
+    points = read_numbers(table)
+    codes, names = read_codes(labels, "labels", table)
     read_count(max_rows, "max_rows", 3)
     if ignore_noise:
         kept = ~noise_rows(codes, names)

@@ -17,7 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from whyclust._validation import is_frame, is_sparse
+from whyclust._frames import take_columns
+from whyclust._validation import is_sparse
 
 Matrix = Any  # a dense or a CSR array
 
@@ -226,7 +227,7 @@ class Features:
     def encode(self, table: Any) -> Any:
         """Return the numeric columns in which relevance is computed."""
         if self.columns is not None:
-            table = table.iloc[:, self.columns] if is_frame(table) else table[:, self.columns]
+            table = take_columns(table, self.columns)
         for transformer in self.encoder:
             table = transformer.transform(table)
         if self.encoder:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def gradient(net: Neuralized, X: Any, cluster: ArrayLike | None, against: ArrayLike | None) -> NDArray:
     """∇f_c of each row, for its own cluster or for a chosen one, of shape (n_rows, n_encoded)."""
     table = net.read(X)
-    question = read_question(cluster, against, net.clusters, table.shape[0])
+    question = read_question(cluster, against, net.clusters, table.shape[0], table.row_labels)
     result: NDArray | None = None
     for block in net._blocks(table):
         folded, response = block.folded, block.response

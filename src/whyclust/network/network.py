@@ -249,7 +249,7 @@ class Neuralized:
     ) -> NDArray:
         """Return f_c of each row for its own cluster, or for a chosen one: positive means inside."""
         table = self.read(X)
-        question = read_question(cluster, against, self.clusters, table.shape[0])
+        question = read_question(cluster, against, self.clusters, table.shape[0], table.row_labels)
         result = np.empty(table.shape[0], dtype=self._dtype(table))
         for block in self._blocks(table):
             clusters = question.clusters(block.rows, block.folded.assign(block.response))
@@ -293,7 +293,7 @@ class Neuralized:
             raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
         table = self.read(X)
         n_rows = table.shape[0]
-        question = read_question(cluster, against, self.clusters, n_rows)
+        question = read_question(cluster, against, self.clusters, n_rows, table.row_labels)
         target = self.features.sources if groups is None else groups[self.features.sources]
         width = self.features.n_columns if groups is None else int(groups.max()) + 1
         collect = _collector(target, width)

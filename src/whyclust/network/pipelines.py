@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from whyclust._validation import is_frame, is_sparse
+from whyclust._frames import is_frame, take_columns, to_array
+from whyclust._validation import is_sparse
 from whyclust.network.features import AffineMap, Features, Trunk
 from whyclust.network.steps import (
     Encoding,
@@ -170,8 +171,33 @@ class InItsForm:
 
             table = pd.DataFrame(np.asarray(table), columns=names)
         elif names is None and is_frame(table):
-            table = table.to_numpy()
-        return self.transformer.transform(table)
+            table = to_array(table)
+        known = getattr(self.transformer, "categories_", None)
+        return self.transformer.transform(table if known is None else _as_known(table, known))
+
+
+def _as_known(table: Any, categories: Sequence[NDArray]) -> Any:
+    """Values written as an encoder has learned them.
+
+    What it saw in polars or pyarrow was one array of objects, numbers among them, with None for gaps;
+    in pandas each column has a type of its own, and gaps are NaN.
+    """
+    if not is_frame(table):
+        return table
+    import pandas as pd
+
+    table = table.copy(deep=False)
+    for position, known in enumerate(categories):
+        column = table.iloc[:, position]
+        if known.dtype != object:
+            continue
+        missing = column.isna().to_numpy()
+        if column.dtype != object or missing.any():
+            values = column.to_numpy(dtype=object, copy=True)
+            values[missing] = None if any(value is None for value in known) else np.nan
+            # As a Series: pandas would make text, and NaN of None, of an array of objects.
+            table.isetitem(position, pd.Series(values, index=table.index, dtype=object))
+    return table
 
 
 @dataclass
@@ -184,7 +210,7 @@ class ColumnEncoder:
         """Encode each branch's columns and put them next to each other."""
         encoded = []
         for columns, encoder in self.branches:
-            part = table.iloc[:, columns] if is_frame(table) else table[:, columns]
+            part = take_columns(table, columns)
             for transformer in encoder:
                 part = transformer.transform(part)
             part = part.toarray() if is_sparse(part) else np.asarray(part)

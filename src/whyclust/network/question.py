@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whyclust._frames import in_rows_of
+from whyclust._validation import plain_tensor
 from whyclust.network.folded import Folded
 from whyclust.network.pools import MinPool, Pool, absent
 
@@ -43,13 +46,17 @@ class Question:
 
 
 def read_question(
-    cluster: ArrayLike | None, against: ArrayLike | None, clusters: NDArray, n_rows: int
+    cluster: ArrayLike | None, against: ArrayLike | None, clusters: NDArray, n_rows: int, index: Any = None
 ) -> Question:
-    """Turn the user's cluster ids into positions among the network's `clusters`."""
+    """Turn the user's cluster ids into positions among the network's `clusters`.
+
+    A Series of them is matched with the rows by `index`, where rows have names.
+    """
     if cluster is None and against is not None:
         raise ValueError(
             f"against={against!r} was given without cluster=: say which cluster to explain against it."
         )
+    cluster, against = in_rows_of(cluster, index, "cluster"), in_rows_of(against, index, "against")
     chosen = None if cluster is None else _positions(cluster, clusters, n_rows, "cluster")
     others = None if against is None else _positions(against, clusters, n_rows, "against")
     if chosen is not None and others is not None and (chosen == others).any():
@@ -59,7 +66,7 @@ def read_question(
 
 
 def _positions(ids: ArrayLike, clusters: NDArray, n_rows: int, name: str) -> NDArray:
-    given = np.asarray(ids)
+    given = np.asarray(plain_tensor(ids))
     if given.dtype == object and all(isinstance(value, (str, int)) for value in given.ravel()):
         given = np.array(given.tolist())
     if given.dtype == object:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust._atomic import write_whole
+from whyclust._frames import is_frame
 from whyclust.report.certificate import certificate
 from whyclust.report.curve import curve_drawing
 from whyclust.report.pictures import pictures
@@ -310,7 +311,7 @@ def _parts(explanation: Explanation) -> dict[str, float] | None:
 
 
 def _value(data: Any, row: int, column: int) -> object:
-    return data.iloc[row, column] if hasattr(data, "iloc") else data[row, column]
+    return data.iloc[row, column] if is_frame(data) else data[row, column]
 
 
 def _facts(explanation: Explanation) -> dict[str, object]:
