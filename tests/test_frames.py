@@ -274,6 +274,17 @@ def test_labels_are_matched_by_index(customers, model, shuffled):
     np.testing.assert_array_equal(again.jaccard_per_repeat, stable.jaccard_per_repeat)
 
 
+def test_relevance_is_matched_by_index(customers, model, shuffled):
+    relevance = wc.explain(model, customers).to_pandas()
+    turned = relevance.iloc[shuffled]
+    auc = wc.metrics.flipping_auc(model, customers, relevance, imputer="mean", n_repeats=1).auc
+    assert wc.metrics.flipping_auc(model, customers, turned, imputer="mean", n_repeats=1).auc == auc
+    least = wc.metrics.uniqueness(relevance, customers).value
+    assert wc.metrics.uniqueness(turned, customers).value == least
+    with pytest.raises(ValueError, match="explanation and X have different indexes"):
+        wc.metrics.faithfulness(model, customers, relevance.reset_index(drop=True))
+
+
 NOT_THE_SAME_ROWS = {
     "nothing in common": lambda index: index + "?",
     "numbered from 0": lambda index: pd.RangeIndex(len(index)),

@@ -288,7 +288,7 @@ def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]
 def _read_explanation(explanation: Any, setting: _Setting) -> NDArray:
     """Relevance of these very rows by this very model, which must put their columns in some order."""
     table = setting.table
-    relevance = read_relevance(explanation, "explanation", setting.given_names)
+    relevance = read_relevance(explanation, "explanation", setting.given_names, table.row_labels)
     refuse_other_rows(relevance.shape, table.shape, "explanation")
     if not isinstance(explanation, Explanation) and setting.order is not None:
         relevance = relevance[:, setting.order]

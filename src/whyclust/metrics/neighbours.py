@@ -95,7 +95,8 @@ def uniqueness(
     >>> uniqueness([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]], radius=1)
     <Uniqueness 1.414 (mean 1.707, median 1.707) over 2 pairs within 1>
     """
-    weights = read_relevance(explanation, "explanation", read_table(X).names)
+    table = read_table(X)
+    weights = read_relevance(explanation, "explanation", table.names, table.row_labels)
     points = read_numbers(in_order_of(explanation, X))
     refuse_other_rows(weights.shape, points.shape, "explanation")
     weights = _kept(weights, top, as_sets)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._frames import take_columns
+from whyclust._frames import in_rows_of, take_columns
 from whyclust._validation import Table, is_sparse, numeric, read_table, refuse_not_finite
 from whyclust.explanation import Explanation
 from whyclust.given_labels import label_values, noise_of
@@ -53,17 +53,19 @@ def read_numbers(X: Any, called: str = "X") -> NDArray:
     return values
 
 
-def read_relevance(explanation: Any, called: str, columns: list[str] | None = None) -> NDArray:
+def read_relevance(
+    explanation: Any, called: str, columns: list[str] | None = None, index: Any = None
+) -> NDArray:
     """Relevance, or another importance, of each row as a dense array; some of it must not be zero.
 
-    Named columns of a frame are brought into the order of `columns`.
+    Named columns of a frame are brought into the order of `columns`, its rows into that of `index`.
     """
     if isinstance(explanation, Explanation):
         if explanation.is_factored:
             refuse_too_large(read_table(explanation.data), called)
         values = np.asarray(explanation.values, dtype=np.float64)
     else:
-        table = read_table(explanation, called)
+        table = read_table(in_rows_of(explanation, index, called), called)
         values = np.asarray(numeric(table.data, called), dtype=np.float64)
         if columns is not None and table.names is not None and table.names != columns:
             values = values[:, _places(table.names, columns, called)]

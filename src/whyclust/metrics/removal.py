@@ -195,7 +195,7 @@ def _importance(explanation: Any, X: Any, top: int | None, known: list[str] | No
         refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
         refuse_bad_relevance(values, "explanation")
     else:
-        values = read_relevance(explanation, "explanation", names)
+        values = read_relevance(explanation, "explanation", names, table.row_labels)
         if values.shape[0] != shape[0] and values.shape[1] == shape[1]:
             raise ValueError(
                 f"explanation has {values.shape[0]} rows, but X has {shape[0]}: expected an explanation of "
