@@ -442,6 +442,9 @@ def test_another_method_is_ahead_only_where_the_whole_interval_says_so():
     now_and_then = [110.0, 92, 91, 93]
     answer, _ = judge(comparison_of(**FAITHFUL, ig=now_and_then), refits_of([0.9, 0.9]), SUBJECT)
     assert answer == "yes"
+    hardly = [90.9, 92.9, 91.9, 93.9]  # surely ahead, but by less than matters
+    answer, _ = judge(comparison_of(**FAITHFUL, ig=hardly), refits_of([0.9, 0.9]), SUBJECT)
+    assert answer == "yes"
     always = [95.0, 97, 96, 98]
     answer, told = judge(comparison_of(**FAITHFUL, ig=always), refits_of([0.9, 0.9]), SUBJECT)
     assert answer == "with care"

@@ -1,9 +1,11 @@
 """The command line: what it writes, what it refuses, and that it never leaves half a result."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -478,3 +480,31 @@ def test_an_audit_refuses_what_explain_refuses(iris, folder, capsys):
     assert not (folder / "out").exists()
     (folder / "out" / "audit.csv").mkdir(parents=True)
     assert "audit.csv' is a folder" in refused(capsys, "audit", "iris.csv", "-k", 3, "--out", "out")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are those of POSIX")
+def test_permissions_are_those_of_any_new_folder(iris, folder):
+    before = os.umask(0o027)
+    try:
+        assert run("explain", "iris.csv", "-k", 2, "--out", "out", "--quiet") == 0
+    finally:
+        os.umask(before)
+    assert (folder / "out").stat().st_mode & 0o777 == 0o750
+    assert {path.stat().st_mode & 0o777 for path in (folder / "out").iterdir()} == {0o640}
+
+
+def test_the_report_goes_last_into_a_folder_that_is_there(iris, folder, monkeypatch):
+    """Who finds a new report finds all other files new, too, wherever the run was stopped."""
+    arguments = ["explain", "iris.csv", "-k", 2, "--out", "out", "--quiet"]
+    assert run(*arguments) == 0
+    moved, plain = [], Path.replace
+
+    def noted(path, target):
+        if Path(target).parent.name == "out":
+            moved.append(Path(target).name)
+        return plain(path, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    assert run(*arguments) == 0
+    assert set(moved) == FILES
+    assert moved[-1] == "report.html"

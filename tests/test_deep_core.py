@@ -838,3 +838,38 @@ def test_without_torch_the_extra_is_named():
 
 def test_whyclust_does_not_import_torch():
     assert run_python("import sys, whyclust; print('torch' in sys.modules)") == "False"
+
+
+class Scripted(Line):
+    """Losses as they are told, one a step; each step moves the weight all the same."""
+
+    def __init__(self, losses, **options):
+        super().__init__(batch_size=10, **options)
+        self.losses = iter(losses)
+
+    def loss(self, *batch):
+        """The next loss; Ctrl-C where there is none."""
+        told = next(self.losses, None)
+        if told is None:
+            raise KeyboardInterrupt
+        return {"told": torch.tensor(told) + self.weight.sum() - self.weight.sum().detach()}
+
+
+@pytest.mark.parametrize(("fall", "epochs"), [(0.01, 12), (0.0002, 4)])
+def test_a_fall_by_a_thousandth_is_progress(rows, fall, epochs):
+    """Three epochs of 1% each go on; three of 0.02% each end the phase."""
+    model = Scripted([(1 - fall) ** epoch for epoch in range(12)], epochs=12, patience=3)
+    assert len(train(model, rows, torch.Generator()).history["line"]["told"]) == epochs
+
+
+def test_ctrl_c_keeps_the_lowest_loss_and_not_the_last(rows):
+    kept = {}
+    for losses in ([3.0, 1.0], [3.0, 1.0, 2.0, 5.0]):
+        model = Scripted(losses, epochs=9)
+        progress = train(model, rows, torch.Generator())
+        assert progress.interrupted.endswith("the state of the lowest loss is kept")
+        kept[len(losses)] = model.weight.detach().clone()
+    assert torch.equal(kept[2], kept[4])
+    changing = Scripted([3.0, 1.0, 2.0, 5.0], epochs=9, comparable=False)
+    assert train(changing, rows, torch.Generator()).interrupted.endswith("last whole epoch is kept")
+    assert not torch.equal(changing.weight.detach(), kept[4])

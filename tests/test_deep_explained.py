@@ -324,6 +324,11 @@ def test_layers_that_do_more_than_they_say_are_not_saved():
     ):
         with pytest.raises(TypeError, match=message):
             stored_trunk.to_arrays(Trunk.of(layers, X.mean(axis=0)))
+    # What is hung on later is seen by what comes out.
+    later = Trunk.of(nn.Sequential(nn.Linear(64, 3)), X.mean(axis=0))
+    later.module[0].register_forward_hook(lambda module, inputs, output: 2 * output)
+    with pytest.raises(TypeError, match="do more than their settings say"):
+        stored_trunk.to_arrays(later)
 
 
 def test_networks_with_code_of_their_own_are_not_saved(tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -384,3 +385,22 @@ def test_damaged_files(suffix, tmp_path):
         except Exception as error:
             wrong[position] = error
     assert not wrong, {type(error).__name__ for error in wrong.values()}
+
+
+@pytest.fixture
+def usual_umask():
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are those of POSIX")
+def test_permissions_are_those_of_any_new_file(tmp_path, usual_umask):
+    """Temporary files are private; what is moved into place is as open as the user's other files."""
+    ex = wc.explain(k_means().fit(X), X)
+    written = [
+        ex.save(tmp_path / "ex.npz"),
+        ex.save(tmp_path / "ex.parquet"),
+        ex.to_html(tmp_path / "ex.html"),
+    ]
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o640}

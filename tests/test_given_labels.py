@@ -27,6 +27,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 import whyclust as wc
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.given_labels import is_labels, noise_of, read_labels
+from whyclust.network import Features, MinPool, Neuralized, PrototypeHead
 from whyclust.surrogates import surrogate_of
 
 BOUND = 1e-10
@@ -599,3 +600,34 @@ def test_columns_that_tell_nothing_apart_have_no_relevance_at_all():
 def test_the_number_of_labels_is_told_before_what_they_are():
     with pytest.raises(ValueError, match="labels has 5 labels, but X has 9 rows"):
         wc.explain(np.zeros(5, dtype=int), np.arange(18.0).reshape(9, 2))
+
+
+def test_labels_whose_index_overlaps_with_that_of_the_table_are_refused():
+    """Some rows would get a label by index and others none: the user must say what is meant."""
+    moved = pd.Series(CODES, index=np.arange(90) + 45)
+    with pytest.raises(ValueError, match=r"different indexes.*labels\.to_numpy\(\) if by position"):
+        wc.explain(moved, X)
+    swapped = pd.Series(CODES, index=[*range(89), 1000])
+    with pytest.raises(ValueError, match="different indexes"):
+        wc.explain(swapped, X)
+
+
+def test_as_many_clusters_as_pairs_of_rows_are_labels():
+    assert read_labels([0, 0, 1, 1, 2, 2]).tolist() == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(ValueError, match="at least two rows on average"):
+        read_labels([0, 0, 1, 1, 2])
+
+
+def test_rows_that_the_surrogate_takes_for_noise_are_told_from_noise():
+    """Asked why cluster 0, a row far from all clusters is answered why not: it is noise."""
+    head = PrototypeHead(np.array([[0.0, 0.0], [6.0, 0.0]]), np.arange(2), noise=9.0)
+    names = np.array([0, 1, -1])
+    net = Neuralized(Features.identity(2), head, MinPool(), 0.1, names, ("a", "b"))
+    rows = np.array([[0.5, 0.0], [0.0, 20.0], [5.0, 0.0]])
+    assert net.predict(rows).tolist() == [0, -1, 1]
+    ex = wc.explain(net, rows, cluster=0)
+    assert ex.competitors.tolist() == [1, -1, 1]
+    assert ex.evidence[1] == 9.0 - 400.0
+    whole = net.relevance(rows, cluster=0)
+    np.testing.assert_array_equal(ex.values[1], whole.values[1])
+    assert ex.values[1, 1] < 0

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import Birch, BisectingKMeans
+from sklearn.cluster import Birch, BisectingKMeans, KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from whyclust.cluster import KernelKMeans
@@ -63,3 +64,46 @@ def test_beta_without_data_is_the_mean_over_clusters_of_the_mean_over_prototypes
         evidence = [min(((x - u) ** 2).sum() for u in other) for x in own]  # its own distance is zero
         expected += np.mean(model.labels_ == c) * np.mean(evidence)
     assert wc.neuralize(model).beta == pytest.approx(1 / expected, rel=1e-12)
+
+
+# The mean of three such numbers is not the number itself, but 0.125 more.
+CONSTANT = 0.1 * 2.0**53
+
+
+def test_a_constant_column_has_no_part_in_the_distance_to_noise():
+    """All prototypes agree in the second column, and so do the rows: exactly nothing is left of it."""
+    prototypes = np.array([[0.0, CONSTANT], [4.0, CONSTANT], [8.0, CONSTANT]])
+    assert prototypes[:, 1].mean() != CONSTANT
+    head = PrototypeHead(prototypes, np.arange(3), noise=9.0)
+    net = Neuralized(Features.identity(2), head, MinPool(), 1.0, np.arange(4), ("a", "b"))
+    rows = np.array([[0.5, CONSTANT], [5.0, CONSTANT], [-20.0, CONSTANT]])
+    found = net.relevance(rows, cluster=0, against=3)
+    assert np.array_equal(found.values[:, 1], np.zeros(3))
+    assert np.array_equal(found.evidence, 9.0 - rows[:, 0] ** 2)
+    assert net.predict(rows).tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("steps", [[], [StandardScaler()]], ids=["bare", "scaled"])
+def test_a_constant_column_has_no_relevance_wherever_a_row_is_in_it(steps):
+    """0.1 is no number of single precision: what rounding leaves of the column must not count."""
+    table = random.normal(size=(200, 3))
+    table[:, 1] = 0.1
+    model = make_pipeline(*steps, KMeans(7, n_init=1, random_state=0)).fit(table)
+    net = wc.neuralize(model, table)
+    rows = table.copy()
+    rows[:, 1] = random.normal(size=200)
+    for dtype in (np.float32, np.float64):
+        found = net.relevance(rows.astype(dtype))
+        assert np.array_equal(found.values[:, 1], np.zeros(200))
+        assert found.values[:, [0, 2]].all()
+
+
+def test_hundreds_of_clusters():
+    """Positions do not fit a byte."""
+    centers = np.arange(300.0)[:, None]
+    head = PrototypeHead.one_each(centers)
+    net = Neuralized(Features.identity(1), head, MinPool(), 1.0, np.arange(300), ("x",))
+    rows = centers[::-1] + 0.25
+    assert np.array_equal(net.predict(rows), np.arange(300)[::-1])
+    found = net.relevance(rows)
+    assert np.array_equal(found.competitors, [298, *range(299, 0, -1)])

@@ -20,7 +20,7 @@ from whyclust.cluster._feature_space import (
 )
 from whyclust.cluster._kernels import Kernel, KernelSums
 from whyclust.cluster._mixture_em import em_step, reseed_empty_groups, run_em
-from whyclust.cluster._starts import check_start_labels, seed_support_vectors
+from whyclust.cluster._starts import check_start_labels, is_better, seed_support_vectors
 
 ALGORITHMS = ["em", "standard", "leave_one_out"]
 
@@ -343,6 +343,9 @@ def test_empty_clusters_are_filled_and_infinitely_far():
         assert np.isfinite(distances[:, [0, 2]]).all()
     filled = fill_empty_clusters(labels, np.array([1.0, 2.0, 9.0, 3.0, 4.0]), 3)
     assert np.array_equal(filled, [0, 0, 1, 2, 2])
+    # The worst point is alone in its cluster, which would be empty next: the next worst one goes.
+    alone = fill_empty_clusters(np.array([0, 0, 1]), np.array([0.1, 0.3, 0.9]), 3)
+    assert np.array_equal(alone, [0, 2, 1])
 
 
 # --- leave-one-out, 001 appendix E -----------------------------------------------------------
@@ -659,3 +662,11 @@ def test_noise_is_used_by_the_estimator(monkeypatch):
     KernelKMeans(2, n_init=2, random_state=0).fit(make_blobs(40, random_state=0)[0])
     assert len(seen) == 2
     assert min(seen) > 0
+
+
+def test_of_starts_that_end_alike_the_first_one_is_kept():
+    assert is_better(1.0, np.inf, 10.0)
+    assert is_better(1.0, 1.0 + 1e-7, 10.0)
+    assert not is_better(1.0, 1.0, 10.0)
+    assert not is_better(1.0, 1.0 + 1e-9, 10.0)
+    assert not is_better(1.0, 1.0 - 1e-9, 10.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.pipeline import make_pipeline
@@ -196,3 +197,31 @@ def test_a_norm_after_a_rotation_scales_the_row_before_it():
         values = paper.linear_feature_relevance(scaled, matrix, centers, pre_images, c, weights)
         assert np.abs(result.values[position] - values).max() < EXACT
         assert abs(result.explained[position] - min(h)) < EXACT
+
+
+@pytest.mark.parametrize("part", [1e-1, 1e-3])
+def test_however_little_a_centre_has_outside_the_range_of_a_map_it_is_in_the_base(part):
+    """a = (x, x): the centres leave the diagonal by so much, which no x can reach."""
+    mapping = AffineMap(np.array([[1.0], [1.0]]), np.zeros(1), np.zeros(2))
+    centers = np.array([[0.0, 0.0], [2.0 + part, 2.0 - part], [9.0, 9.0]])
+    net = network_behind(mapping, PrototypeHead.one_each(centers))
+    result = net.relevance([[0.5]], cluster=1, against=0)
+    # h = ‖a‖² − ‖a − μ‖² = 4 · 2 x − ‖μ‖², and ‖μ‖² = 8 + 2 part²; by x alone 8 (x − 1).
+    assert abs(result.values[0, 0] - 8 * (0.5 - 1.0)) < EXACT
+    assert abs(result.base_values[0] + 2 * part**2) < EXACT
+
+
+def test_a_linear_head_on_sparse_rows_has_its_base_at_the_reference():
+    """Sparse rows are not moved to the reference, so that its logits must come from the head."""
+    generator = np.random.default_rng(3)
+    rows = sparse.random_array((20, 4), density=0.4, format="csr", rng=generator)
+    scale = sparse.csr_array(sparse.diags_array([1.0, 2.0, 0.5, 3.0]))
+    mapping = AffineMap(scale, np.array([1.0, -1.0, 0.5, 2.0]), np.array([0.5, 0.0, 1.0, -1.0]))
+    head = LinearHead(generator.normal(size=(3, 4)), generator.normal(size=3))
+    net = network_behind(mapping, head)
+    for question in ({}, {"cluster": 1}, {"cluster": 2, "against": 0}):
+        found, wanted = net.relevance(rows, **question), net.relevance(rows.toarray(), **question)
+        assert np.abs(np.asarray(found.values) - wanted.values).max() < EXACT
+        assert np.abs(found.base_values - wanted.base_values).max() < EXACT
+        assert np.abs(found.explained - wanted.explained).max() < EXACT
+    assert np.abs(wanted.base_values).min() > 0.1

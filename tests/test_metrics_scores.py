@@ -111,11 +111,12 @@ def test_agreement_by_hand():
 
 
 def test_clusters_that_share_no_row_are_no_partners():
-    # 0 ↔ x and 1 ↔ y share no row, whichever way the left-over ones are paired.
     found = metrics.agreement([0, 0, 0, 1], ["x", "x", "x", "x"])
     assert found.matching == {0: "x"}
-    crossed = metrics.agreement([0, 0, 1, 2], ["x", "x", "x", "x"])
+    # 0 and x share three rows, which leaves 1 and y to each other, and these share none.
+    crossed = metrics.agreement([0, 0, 0, 0, 1], ["x", "x", "x", "y", "x"])
     assert crossed.matching == {0: "x"}
+    assert crossed.share == 0.6
 
 
 labellings = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)

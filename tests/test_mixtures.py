@@ -176,3 +176,27 @@ def test_the_threshold_is_told():
     assert "exceeds 0.9" in ex[0].describe()
     with pytest.raises(ValueError, match="give one of them"):
         wc.explain(fitted(GaussianMixture, "full"), X, threshold=0.9, cluster=0, against=1)
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_single_precision_far_from_zero(covariance):
+    """Rows are moved to the middle of the means before anything is rounded away."""
+    far = (X + 1e5).astype(np.float32)
+    net = wc.neuralize(fitted(GaussianMixture, covariance, far.astype(np.float64)), far)
+    single, double = net.relevance(far), net.relevance(far.astype(np.float64))
+    assert single.values.dtype == np.float32
+    size = np.abs(double.values).max()
+    assert np.abs(single.values - double.values).max() < 1e-5 * size
+    assert np.abs(single.evidence - double.evidence).max() < 1e-5 * size
+
+
+@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_infinite_rows_are_refused_by_place(covariance, value):
+    """The score of a row that is infinitely far is −∞ for every component, which is no answer."""
+    net = wc.neuralize(fitted(GaussianMixture, covariance), X)
+    table = X.copy()
+    table[7, 2] = value
+    for question in (net.predict, net.predict_proba, net.evidence, net.relevance):
+        with pytest.raises(ValueError, match="in row 7, column 'x2'"):
+            question(table)

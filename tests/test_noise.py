@@ -574,3 +574,14 @@ def test_without_noise_nothing_changes(built):
     far = dataclasses.replace(net, head=dataclasses.replace(net.head, noise=1e5))
     assert (far.predict(table) == bare.predict(table)).all()
     assert largest(far.relevance(table).values - bare.relevance(table).values) < 1e-8
+
+
+@pytest.mark.parametrize("labels", [None, np.array([0, 0, 1, 2, 3, 3, 3])], ids=["none", "with noise"])
+def test_beta_from_prototypes_leaves_the_share_of_noise_to_the_clusters(built, labels):
+    _, net, literal = built("scaler", "one each")
+    shares = [1 / 3] * 3 if labels is None else [1 / 2, 1 / 4, 1 / 4]
+    mean = 0.0
+    for c, share in enumerate(shares):
+        x = literal.preimages[c]
+        mean += share * min(literal.evidence(x, c, k) for k in range(N_CLUSTERS + 1) if k != c)
+    assert prototype_stiffness(net, labels) == pytest.approx(1.0 / mean, rel=1e-10)

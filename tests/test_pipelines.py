@@ -753,3 +753,32 @@ def test_a_branch_without_columns():
     )
     model = make_pipeline(steps, KMeans(3, n_init=1, random_state=0)).fit(frame)
     assert np.array_equal(wc.neuralize(model, frame).predict(frame), model.predict(frame))
+
+
+def test_whitening_of_directions_without_variance():
+    """scikit-learn divides by no less than the smallest number that changes 1: so must the network."""
+    table = blobs(60, 3)
+    table[:, 2] = 0.0
+    model = make_pipeline(PCA(3, whiten=True), KMeans(3, n_init=2, random_state=0)).fit(table)
+    assert model[0].explained_variance_[2] == 0.0
+    net = wc.neuralize(model, table)
+    distances = model[-1].transform(model[0].transform(table)) ** 2
+    assert np.array_equal(net.predict(table), distances.argmin(axis=1))
+    wanted = np.sort(distances, axis=1)
+    assert largest(net.evidence(table) - (wanted[:, 1] - wanted[:, 0])) < BOUND
+    found = net.relevance(table)
+    assert np.array_equal(found.values[:, 2], np.zeros(60))
+    assert largest(found.values.sum(axis=1) + found.base_values - found.explained) < BOUND
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(with_mean=False), MinMaxScaler()])
+def test_a_branch_is_inverted_around_its_own_mean(scaler):
+    """Fewer components than columns: where centres are in the columns depends on what they are seen from."""
+    table = blobs(80, 4) + np.array([5.0, -3.0, 2.0, 8.0])
+    clusters = KMeans(3, n_init=2, random_state=0)
+    alone = make_pipeline(scaler, PCA(2), clusters).fit(table)
+    branch = ColumnTransformer([("all", make_pipeline(clone(scaler), PCA(2)), [0, 1, 2, 3])])
+    inside = make_pipeline(branch, clone(clusters)).fit(table)
+    one, other = (wc.neuralize(model, table).relevance(table) for model in (alone, inside))
+    assert np.abs(one.values - other.values).max() < 1e-10
+    assert np.abs(one.base_values - other.base_values).max() < 1e-10

@@ -1064,3 +1064,34 @@ def test_torch_is_imported_on_use_and_missed_by_name():
         "False",
         "Relevance propagation needs PyTorch: pip install 'whyclust[torch]'.",
     ]
+
+
+def test_an_output_of_zero_counts_as_positive_under_gamma():
+    """z = 1·1 − 1·1 = 0: by the rule's form for z ≥ 0 shares are 1 + 1/γ and −1/γ of the relevance."""
+    layer = nn.Linear(2, 1, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, -1.0]]))
+    inputs, relevance = torch.ones(1, 2, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
+    found = propagate(layer, inputs, relevance, rules=Gamma(0.25))
+    assert (found - torch.tensor([[5.0, -4.0]])).abs().max() < BOUND
+
+
+@pytest.mark.parametrize("rule", [Zero(), Gamma(0.0), Epsilon(0.0)])
+def test_contributions_that_cancel_hand_nothing_down(rule):
+    """A share whose denominator is zero is zero, and what no input gets is absorbed."""
+    layer = nn.Linear(2, 1, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, -1.0]]))
+    module = nn.Sequential(layer)
+    inputs, relevance = torch.ones(1, 2, dtype=torch.float64), torch.full((1, 1), 3.0, dtype=torch.float64)
+    found = propagate_layers(module, inputs, relevance, rules=rule)
+    assert torch.equal(found.inputs, torch.zeros(1, 2, dtype=torch.float64))
+    assert found.absorbed["0"].tolist() == [3.0]
+
+
+def test_image_rules_of_an_even_number_of_convolutions():
+    """The lower half has γ = 0.25, the upper half 0.1."""
+    layers = [nn.Conv2d(1, 2, 3), *(nn.Conv2d(2, 2, 1) for _ in range(3))]
+    rules = image_rules(nn.Sequential(*layers))
+    assert isinstance(rules.pop("0"), ZBox)
+    assert rules == {"1": Gamma(0.25), "2": Gamma(0.1), "3": Gamma(0.1)}

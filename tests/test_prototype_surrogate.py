@@ -680,3 +680,49 @@ def test_the_certificate_of_wide_tables_counts_their_units_as_learned():
     free = PrototypeSurrogate(random_state=0).fit(X, y)
     assert free.fidelity_.overall_held_out > told + 0.1  # other units are better, and are taken
     assert (free.scale_ == free.scale_[0]).all()
+
+
+def test_residuals_are_taken_from_the_means_of_the_clusters():
+    """Clusters far apart along one column are spread in three: what parts them is no spread."""
+    generator = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], 200)  # 2 is noise
+    points = generator.normal(size=(600, 3)) + 100.0 * codes[:, None] * [1.0, 0.0, 0.0]
+    rows = LabelledRows(points, codes, 2, seed=0)
+    wanted = np.concatenate(
+        [points[:200] - points[:200].mean(axis=0), points[200:400] - points[200:400].mean(axis=0)]
+    )
+    assert np.abs(rows.residuals - wanted).max() < 1e-12
+    assert 2.8 < rows.dimensions <= 3.0
+    # γ of one prototype a cluster is that of a Gaussian of the residuals' variance.
+    assert rows.gamma(1, 1.0) == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("n_support", [1, 5])
+def test_the_spread_around_few_prototypes_counts_their_freedom(n_support):
+    X, y = make_blobs(20, centers=[[0, 0], [9, 9]], random_state=0)
+    rows = LabelledRows(X, y, 2, seed=0)
+    prototypes, counts = rows.start(n_support)
+    within = 0.0
+    for x, cluster in zip(X, y, strict=True):
+        own = prototypes.vectors[prototypes.members == cluster]
+        within += min(paper.squared_distance(x, u) for u in own)
+    freedom = 1.0 - len(counts) / 20
+    assert rows.spread(n_support) == pytest.approx(within / freedom / 20, rel=1e-9)
+
+
+def test_noise_begins_where_one_row_in_fifty_would_be_noise():
+    X, y = make_blobs(200, centers=[[0, 0], [9, 9]], random_state=0)
+    points, codes = np.concatenate([X, [[50.0, 50.0]]]), np.append(y, 2)
+    start, _ = start_prototypes(points, codes, 2, 1, seed=0)
+    found = start_noise(points, codes, start)
+    inside = found.logits(X)
+    assert (inside.argmax(axis=1) == 2).sum() == 4
+
+
+@pytest.mark.parametrize("gamma", [0.02, 30.0])
+def test_probabilities_do_not_depend_on_the_unit_of_gamma(gamma):
+    """With one prototype a cluster γ does not change an assignment; it must not make it surer, either."""
+    X, y = make_blobs(1500, centers=[[0, 0], [2, 0], [0, 2]], cluster_std=1.0, random_state=0)
+    model = PrototypeSurrogate(n_support=1, gamma=gamma, random_state=0).fit(X[:300], y[:300])
+    right = model.predict(X[300:]) == y[300:]
+    assert abs(model.predict_proba(X[300:]).max(axis=1).mean() - right.mean()) < 0.04

@@ -326,3 +326,64 @@ def test_plans_that_cannot_be_made():
 def test_row_labels_that_repeat_do_no_harm():
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]}, index=[5, 5, 5])
     assert plan_table(frame).features["a"].tolist() == [1.0, 2.0, 4.0]
+
+
+def test_a_semicolon_file_has_decimal_commas_whatever_the_number_of_digits(tmp_path):
+    """1,234 between semicolons is one and a bit, although three digits follow."""
+    path = write(tmp_path / "t.csv", "name;price\nnut;1,234\nbolt;5,678\n")
+    assert read_table(path).frame["price"].tolist() == [1.234, 5.678]
+    path = write(tmp_path / "t.csv", "name|price\nnut|1,234\nbolt|5,678\n")
+    assert read_table(path).frame["price"].tolist() == [1234.0, 5678.0]
+
+
+def test_a_row_that_is_cut_has_no_say_in_the_delimiter():
+    """The sample of a large file ends within a row, which then has fewer fields than it has."""
+    rows = [f"{row},{'x' * 6000};1;2" for row in range(180)]
+    text = "\n".join(["name,of a kind;b;c", *rows])
+    assert len(text) > 1_000_000
+    assert sniff_delimiter(text) == ";"
+
+
+def texts(n_distinct, n_rows=62):
+    return [f"word {i % n_distinct}" for i in range(n_rows)]
+
+
+def test_the_thresholds_of_text():
+    frame = pd.DataFrame({"most": texts(30), "more": texts(31), "b": np.arange(62) % 5})
+    plan = plan_table(frame)
+    assert plan.categorical == ["most"]
+    assert plan.dropped == {"more": "is text with 31 different values (at most 30 are used)"}
+    # Two names may be two categories, three that never repeat tell rows apart.
+    assert plan_table(pd.DataFrame({"a": ["x", "y"]})).categorical == ["a"]
+    three = plan_table(pd.DataFrame({"a": ["x", "y", "z"], "b": [1.0, 2.0, 4.0]}))
+    assert three.identifiers == ["a"]
+
+
+def test_the_thresholds_of_numbers_that_are_text():
+    few = pd.DataFrame({"a": [str(i % 30) for i in range(62)], "b": np.arange(62) % 5})
+    many = pd.DataFrame({"a": [str(i % 31) for i in range(62)], "b": np.arange(62) % 5})
+    assert plan_table(few).categorical == ["a"]
+    assert plan_table(many).numeric == ["a", "b"]
+    for blemishes, numeric in [(5, ["a", "b"]), (6, ["b"])]:
+        values = [str(i / 7) for i in range(100 - blemishes)] + ["n.n."] * blemishes
+        frame = pd.DataFrame({"a": values, "b": np.arange(100) % 5})
+        assert plan_table(frame).numeric == numeric
+
+
+def test_the_thresholds_of_numbers():
+    for n_rows, numeric in [(9, ["count", "b"]), (10, ["b"])]:
+        frame = pd.DataFrame({"count": np.arange(n_rows), "b": np.arange(n_rows) % 5})
+        assert plan_table(frame).numeric == numeric
+    eps = np.finfo(float).eps
+    frame = pd.DataFrame({"rounding": [1.0, 1.0 + 4 * eps], "small": [1.0, 1.0 + 8 * eps]})
+    assert plan_table(frame).numeric == ["small"]
+    assert plan_table(pd.DataFrame({"a": [1.0, 1e150]})).numeric == ["a"]
+    with pytest.raises(ValueError, match="larger than 1e\\+150"):
+        plan_table(pd.DataFrame({"a": [1.0, np.nextafter(1e150, np.inf)]}))
+
+
+@pytest.mark.parametrize(("count", "told"), [(20, "'same 19' (has"), (21, "'same 19' and 1 more (has")])
+def test_the_thresholds_of_lists(count, told):
+    frame = pd.DataFrame({f"same {j}": [1.0] * 12 for j in range(count)}).assign(b=np.arange(12) % 5)
+    (note,) = plan_table(frame).notes
+    assert told in note

@@ -1,0 +1,111 @@
+"""Summaries and sentences at their thresholds: high or low, mostly or often, worth naming or not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+import whyclust as wc
+from whyclust.sentences import number, percent
+from whyclust.summary import Column, direction
+
+X, _ = make_blobs(90, centers=3, n_features=3, cluster_std=2.0, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return KMeans(3, n_init=2, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "deviation", "word"),
+    [
+        (0.1, 0.0, 1.0, "high"),
+        (0.0, 0.1, 1.0, "low"),
+        (0.0999, 0.0, 1.0, "middling"),
+        (0.0, 0.0999, 1.0, "middling"),
+        (1.0 + 1e-12, 1.0, 0.0, "same"),
+        (1.0 + 1e-6, 1.0, 0.0, "high"),
+        (np.nan, 1.0, 1.0, "missing"),
+        (1.0, np.nan, 1.0, "same"),
+    ],
+)
+def test_the_thresholds_of_high_and_low(here, there, deviation, word):
+    """A tenth of a standard deviation is worth a word, a billionth of the mean is rounding."""
+    assert direction(here, there, deviation) == word
+
+
+def test_half_of_the_rows_are_often_and_more_are_mostly():
+    inside = np.array([True, True, True, True, False, False])
+    often = Column(pd.Series(["red", "red", "blue", "green", "blue", "blue"]))
+    assert often.compare(inside) == ("often red", "50% red", "0% red")
+    mostly = Column(pd.Series(["red", "red", "red", "green", "blue", "blue"]))
+    assert mostly.compare(inside) == ("mostly red", "75% red", "0% red")
+
+
+def test_the_category_that_sets_a_cluster_apart_is_told_and_not_the_most_frequent():
+    inside = np.array([True] * 5 + [False] * 5)
+    colours = ["red"] * 3 + ["blue"] * 2 + ["red"] * 5
+    assert Column(pd.Series(colours)).compare(inside) == ("often blue", "40% blue", "0% blue")
+
+
+def test_a_cluster_is_told_by_the_rows_that_are_in_it(model):
+    """All rows are explained for cluster 1; those of other clusters say why not."""
+    ex = wc.explain(model, X, cluster=1)
+    one = ex.summary()[1]
+    own = np.flatnonzero(model.labels_ == 1)
+    mean = ex.values[own].mean(axis=0)
+    found = one.features.set_index("feature")["relevance"]
+    assert np.abs(found[["x0", "x1", "x2"]] - mean).max() < 1e-12
+    assert one.size == 90
+    distance = ((ex.values[own] - mean) ** 2).sum(axis=1)
+    assert one.typical == own[np.argsort(distance)[:3]].tolist()
+    assert one.borderline == own[np.argsort(ex.evidence[own])[:3]].tolist()
+    assert one.evidence == pytest.approx(ex.evidence[own].mean())
+
+
+def test_sparse_columns_are_compared_as_dense_ones_are():
+    table = sp.random_array((60, 5), density=0.4, format="csr", rng=np.random.default_rng(0))
+    fitted = KMeans(3, n_init=2, random_state=0).fit(table)
+    sparse, dense = (wc.explain(fitted, rows).summary().to_pandas() for rows in (table, table.toarray()))
+    for name in ("cluster", "feature", "direction"):
+        assert sparse[name].tolist() == dense[name].tolist()
+    for name in ("relevance", "fraction", "inside", "outside"):
+        assert np.abs((sparse[name] - dense[name]).astype(float)).max() < 1e-10
+
+
+@pytest.mark.parametrize(("weak", "named"), [(1.0, True), (0.99, False)])
+def test_a_column_of_half_a_percent_is_named_and_less_is_not(weak, named):
+    rows = [[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]]
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(rows), rows, feature_names=["long", "wide"])
+    told = replace(ex, values=np.tile([200.0 - weak, weak], (4, 1))).describe()
+    assert ("wide" in told) == named
+    assert "99%" in told or "100%" in told
+
+
+def test_numbers_as_people_write_them():
+    assert number(9999.0) == "9999"
+    assert number(10_000.0) == "10,000"
+    assert number(-10_000.0) == "-10,000"
+    assert (percent(0.002), percent(0.0), percent(0.006)) == ("under 1%", "0%", "1%")
+
+
+@pytest.mark.parametrize(("count", "told"), [(9_999, "9999"), (10_000, "10,000")])
+def test_thousands_of_rows_are_set_apart_from_ten_thousand_on(count, told):
+    table = np.repeat([[0.0], [9.0]], [count - 5, 5], axis=0)
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(table), table)
+    assert f"5 of {told} rows" in ex.describe()
+
+
+def test_what_speaks_most_for_or_against_is_named_first():
+    rows = [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(rows), rows, feature_names=list("abcd"))
+    told = replace(ex, values=np.tile([1.0, -2.0, 3.0, -4.0], (2, 1)))[0].describe(top=1)
+    assert "c = 0 (+3)" in told
+    assert "d = 0 (-4)" in told
+    assert "a =" not in told
+    assert "b =" not in told
