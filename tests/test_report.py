@@ -334,3 +334,39 @@ def test_an_audit_with_evil_labels_stays_text():
     page = render(wc.explain(labels, X), audit=audit)
     check(page)
     assert "Does the surrogate reproduce the labels?" in page
+
+
+@pytest.mark.parametrize(("part", "told"), [(0.004, False), (0.006, True), (-0.004, False), (-0.006, True)])
+def test_a_part_outside_of_the_columns_is_told_unless_it_rounds_to_nothing(wine, part, told):
+    explanation = replace(wine, base_values=part * wine.evidence)
+    assert ("On average a row" in render(explanation)) == told
+
+
+def test_a_column_that_speaks_against_is_among_the_strongest(wine):
+    values = np.tile(np.arange(1.0, 14.0), (len(wine), 1))
+    values[:, 5] = -1000.0
+    page = render(replace(wine, values=values))
+    unfolded = re.sub(r"<details>.*?</details>", "", page.split('id="cluster-0"')[1], flags=re.DOTALL)
+    bars = unfolded.split('class="features"')[1].split("</table>")[0]
+    assert wine.feature_names[5] in bars
+    # Seven more of the strongest; the weakest can be unfolded.
+    named = [name for name in wine.feature_names if f">{name}<" in bars]
+    assert named == [wine.feature_names[place] for place in (5, 6, 7, 8, 9, 10, 11, 12)]
+
+
+def test_the_strongest_disagreement_comes_first(wine):
+    given = wine.assigned.copy()
+    given[[3, 50, 90]] = (given[[3, 50, 90]] + 1) % 3
+    evidence = wine.evidence.copy()
+    evidence[[3, 50, 90]] = [-2.0, -9.0, -5.0]
+    explanation = replace(surrogate_explained(wine), given=given, clusters=given, evidence=evidence)
+    table = render(explanation).split('class="flagged"')[1].split("</table>")[0]
+    assert re.findall(r'<th scope="row"[^>]*>([^<]*)</th>', table) == ["50", "90", "3"]
+
+
+def test_whiskers_reach_as_far_as_95_percent_intervals():
+    from whyclust.report.trust import whisker
+
+    # 148 of 160 units for a scale of 10, and 1.96 standard errors on either side.
+    assert whisker(5.0, 1.0, 0.0, 10.0) == {"x": 80.0, "from": 51.0, "to": 109.0}
+    assert whisker(5.0, 9.0, 0.0, 10.0) == {"x": 80.0, "from": 6.0, "to": 154.0}

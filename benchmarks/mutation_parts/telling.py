@@ -229,7 +229,7 @@ TELLING = (
         "the weakest disagreement comes first",
         "flagged[np.argsort(explanation.evidence[flagged]",
         "flagged[np.argsort(-explanation.evidence[flagged]",
-        "test_report.py -k 'certificate or flagged'",
+        "test_report.py -k disagreement",
     ),
     Mutation(
         "whiskers are standard errors",
