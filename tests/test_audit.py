@@ -183,7 +183,7 @@ def test_fidelity_joins_the_verdict(held_out, answer):
 
 
 def test_labels():
-    X = load_iris(as_frame=True).data
+    X = load_iris(as_frame=True).data.iloc[::3]
     names = np.array(["a", "b", "c"])[AgglomerativeClustering(3).fit(X).labels_]
     found = wc.audit(names, X, **FEW)
     assert found.stability is None
@@ -195,7 +195,7 @@ def test_labels():
 
 
 def test_labels_drawn_at_random_are_not_trusted():
-    X = blobs(90)
+    X = blobs(45)
     found = wc.audit(np.random.default_rng(0).integers(0, 3, len(X)), X, **FEW)
     assert found.trusted == "no"
     assert "the surrogate does not reproduce labels with 100% of the rows" in found.verdict[0]

@@ -20,7 +20,7 @@ from literal_models import (
 )
 from whyclust.cluster import KernelKMeans, SoftKMeans
 
-N_EXPLAINED = 10
+N_EXPLAINED = 6
 EXACT = 1e-12  # float64: largest error allowed, where relevance is of the order of ten
 FAR = 1e6
 

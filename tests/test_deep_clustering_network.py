@@ -86,11 +86,12 @@ def test_first_loss_of_the_network_is_that_of_the_formula():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"init": "pretrained", "pretrain_epochs": 30}, {"init": "random", "embedding_dim": 6}]
+    "settings",
+    [{"init": "pretrained", "pretrain_epochs": 30}, {"init": "random", "embedding_dim": 6, "n_init": 2}],
 )
 def test_blobs_are_found(settings):
     X, y = blobs(400)
-    model = CNet(3, **SMALL, epochs=150, n_init=2, learning_rate=5e-3, **settings).fit(X)
+    model = CNet(3, **SMALL, epochs=150, learning_rate=5e-3, **settings).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.95
     # Centroids are on the way to orthonormal vectors.
     gram = model.cluster_centers_ @ model.cluster_centers_.T

@@ -65,6 +65,12 @@ def noisy():
     return wc.explain(codes, table)
 
 
+@pytest.fixture(scope="module")
+def noisy_surrogate(noisy):
+    """What was fitted to them."""
+    return PrototypeSurrogate(random_state=0).fit(make_blobs(n_noise=12)[0], noisy.given)
+
+
 # --------------------------------------------------------------------------- reading labels
 
 KINDS = {
@@ -300,11 +306,11 @@ def test_users_may_ask_for_another_cluster(ex):
 
 
 def test_labels_without_a_pattern_are_not_to_be_trusted():
-    labels = np.random.default_rng(1).integers(3, size=90)
+    labels = np.random.default_rng(1).integers(3, size=45)
     with pytest.warns(
         UserWarning, match=r"Do not rely on the explanations of these clusters, on whose unseen rows"
     ) as caught:
-        ex = wc.explain(labels, X)
+        ex = wc.explain(labels, X.iloc[::2])
     assert any(warning.filename == __file__ for warning in caught)
     assert ex.fidelity.untrusted
     doubted = ex.fidelity.untrusted[0]
@@ -461,14 +467,13 @@ def test_noise_reads_as_noise(noisy):
     assert noisy.named(1) == "cluster 1"
 
 
-def test_rows_of_clusters_are_told_from_other_clusters(noisy):
+def test_rows_of_clusters_are_told_from_other_clusters(noisy, noisy_surrogate):
     """Against noise only the distance counts, for which no column speaks: it is left aside."""
     inside = (noisy.clusters != -1) & (noisy.assigned != -1)
     assert inside.sum() == 90
     assert (noisy.competitors[inside] != -1).all()
     table, _ = make_blobs(n_noise=12)
-    surrogate = PrototypeSurrogate(random_state=0).fit(table, noisy.given)
-    network = wc.neuralize(surrogate)
+    network = wc.neuralize(noisy_surrogate)
     alone = replace(network, head=replace(network.head, noise=None), clusters=network.clusters[:-1])
     expected = alone.relevance(table, cluster=np.where(inside, noisy.clusters, 0))
     for name in ("values", "base_values", "explained", "evidence", "competitors"):
@@ -561,9 +566,8 @@ def test_files_of_before_there_were_labels(ex, tmp_path):
         np.testing.assert_array_equal(old.values, ex.values)
 
 
-def test_surrogates_and_their_networks_are_saved(tmp_path):
-    table, codes = make_blobs(n_noise=12)
-    surrogate = PrototypeSurrogate(random_state=0).fit(table, codes)
+def test_surrogates_and_their_networks_are_saved(noisy_surrogate, tmp_path):
+    table, surrogate = make_blobs(n_noise=12)[0], noisy_surrogate
     again = wc.load(wc.save(surrogate, tmp_path / "surrogate.npz"))
     np.testing.assert_array_equal(again.predict(table), surrogate.predict(table))
     assert again.fidelity_.overall_held_out == surrogate.fidelity_.overall_held_out

@@ -608,20 +608,20 @@ def test_deterministic_and_global_generator_untouched(blobs, algorithm, init):
 def test_best_of_the_starts_is_kept():
     X = StandardScaler().fit_transform(load_wine().data)
     one = KernelKMeans(3, n_init=1, random_state=0).fit(X)
-    ten = KernelKMeans(3, n_init=10, random_state=0).fit(X)
-    assert ten.objective_ <= one.objective_
+    six = KernelKMeans(3, n_init=6, random_state=0).fit(X)
+    assert six.objective_ < one.objective_
 
 
 def test_thousands_of_support_vectors():
-    X, y = make_blobs(5000, n_features=8, centers=4, random_state=0)
+    X, y = make_blobs(2500, n_features=8, centers=4, random_state=0)
     model = KernelKMeans(4, algorithm="standard", n_init=1, random_state=0).fit(X)
-    assert len(model.support_vectors_) == 5000
+    assert len(model.support_vectors_) == 2500
     assert adjusted_rand_score(y, model.labels_) > 0.99
     assert np.array_equal(model.predict(X), model.labels_)
 
 
 def test_many_support_vectors_by_em():
-    X, _ = make_blobs(3000, n_features=4, centers=3, random_state=0)
+    X, _ = make_blobs(1500, n_features=4, centers=3, random_state=0)
     model = KernelKMeans(3, n_support=400, n_init=1, max_iter=3, random_state=0).fit(X)
     assert model.support_vectors_.shape == (1200, 4)
     assert np.isfinite(model.outlier_scores(X)).all()

@@ -10,21 +10,24 @@ from whyclust.network.beta import stiffness
 BETA = 0.3
 # The first column is a point on the boundary of two clusters, the last one on that of three.
 H = np.array([[0.0, 1.0, 0.0, 0.0], [2.0, 3.0, 5.0, 0.0], [7.0, 4.0, 1.0, 6.0]])
+# Against one competitor nothing is left on the boundary.
+PAIR = np.array([[0.0, 3.0, 0.5]])
 LITERAL = {
     "min_take_most": paper.min_take_most_weights,
     "expected": lambda h, beta: paper.expected_weights(h, beta, True),
 }
 
 
-def weights_of(rule, h=H):
+def weights_of(rule, h):
     return MinPool().weights(h.copy(), h.min(axis=0), np.ones(1, dtype=bool), BETA, rule)
 
 
+@pytest.mark.parametrize("evidence", [H, PAIR], ids=["three", "one"])
 @pytest.mark.parametrize("rule", LITERAL)
-def test_weights_beside_and_on_a_boundary(rule):
+def test_weights_beside_and_on_a_boundary(rule, evidence):
     """f_c / h_k is 1 where both are zero, whether other points of the block are on a boundary or not."""
-    weights, explained = weights_of(rule)
-    for column, h in enumerate(H.T):
+    weights, explained = weights_of(rule, evidence)
+    for column, h in enumerate(evidence.T):
         wanted = LITERAL[rule](h.tolist(), BETA)
         assert np.abs(weights[:, column] - wanted).max() < 1e-15
         assert abs(explained[column] - h.min()) < 1e-15

@@ -50,6 +50,22 @@ def blobs_with_noise():
     return np.concatenate([inside, outside]), np.append(labels, np.full(len(outside), -1))
 
 
+# Tests of anything but the search need none.
+CHOSEN = {"n_support": 4, "gamma": 3.0, "shrinkage": 0.0, "standardize": False, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def of_moons():
+    """Fitted to two moons, and not to be changed."""
+    return PrototypeSurrogate(random_state=0).fit(*two_moons())
+
+
+@pytest.fixture(scope="module")
+def of_noise():
+    """Fitted to two blobs and noise, and not to be changed."""
+    return PrototypeSurrogate(random_state=0).fit(*blobs_with_noise())
+
+
 # --- formulas ------------------------------------------------------------------------------------
 
 
@@ -67,9 +83,9 @@ def literal_outlier_scores(model, x):
 
 
 @pytest.mark.parametrize("with_noise", [False, True])
-def test_assignments_and_network_are_the_stated_formula(with_noise):
-    X, labels = blobs_with_noise() if with_noise else two_moons()
-    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+def test_assignments_and_network_are_the_stated_formula(with_noise, of_noise, of_moons):
+    X, _ = blobs_with_noise() if with_noise else two_moons()
+    model = of_noise if with_noise else of_moons
     literal = np.array([literal_outlier_scores(model, x) for x in X])
     assert np.abs(model._outlier_scores(X) - literal).max() < 1e-9
     assert np.array_equal(model.predict(X), model.cluster_ids_[literal.argmin(axis=1)])
@@ -252,11 +268,11 @@ def test_sensible_without_tuning(table, at_least):
     if table == "moons":
         X, y = make_moons(400, noise=0.06, random_state=1)
     elif table == "circles":
-        X, y = make_circles(400, noise=0.05, factor=0.5, random_state=1)
+        X, y = make_circles(240, noise=0.05, factor=0.5, random_state=1)
     elif table == "blobs":
         X, y = make_blobs(400, cluster_std=[0.3, 1.0, 2.5], random_state=1)
     elif table == "digits":
-        X, y = (part[:700] for part in load_digits(return_X_y=True))
+        X, y = (part[:500] for part in load_digits(return_X_y=True))
     elif table == "wine":  # columns of very different scale
         X, y = load_wine(return_X_y=True)
     else:  # log counts of 2,000 genes in four kinds of cells, thirty marker genes each
@@ -292,7 +308,7 @@ def test_fidelity_counts_agreement():
     X, labels = blobs_with_noise()
     labels = labels.copy()
     labels[:7] = 1 - labels[:7]  # some labels nobody can reproduce
-    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+    model = PrototypeSurrogate(**CHOSEN).fit(X, labels)
     fidelity = model.fidelity_
     assert fidelity.clusters.tolist() == [0, 1, -1]
     assert fidelity.noise == -1
@@ -315,13 +331,15 @@ def test_a_cluster_that_takes_the_rows_of_others_is_not_certified():
     assert fidelity.doubt(1).endswith("of its rows not seen, the surrogate assigns only 0.0% to it.")
     generator = np.random.default_rng(0)
     X, labels = generator.standard_normal((120, 2)), np.repeat([0, 1], [100, 20])
-    assert PrototypeSurrogate(random_state=0).fit(X, labels).fidelity_.untrusted == [0, 1]
+    assert PrototypeSurrogate(n_support=2, shrinkage=0.0, random_state=0).fit(
+        X, labels
+    ).fidelity_.untrusted == [0, 1]
 
 
 def test_labels_without_structure_are_not_certified():
     generator = np.random.default_rng(0)
-    X = generator.standard_normal((150, 4))
-    labels = generator.integers(0, 3, 150)
+    X = generator.standard_normal((60, 3))
+    labels = generator.integers(0, 3, 60)
     fidelity = PrototypeSurrogate(random_state=0).fit(X, labels).fidelity_
     assert fidelity.overall_held_out < 0.6
     assert fidelity.untrusted == [0, 1, 2]
@@ -329,8 +347,8 @@ def test_labels_without_structure_are_not_certified():
     assert fidelity.sentences()[1].startswith("Warning: ")
 
 
-def test_a_good_surrogate_has_no_warning():
-    fidelity = PrototypeSurrogate(random_state=0).fit(*two_moons()).fidelity_
+def test_a_good_surrogate_has_no_warning(of_moons):
+    fidelity = of_moons.fidelity_
     assert fidelity.warning() is None
     assert len(fidelity.sentences()) == 1
     assert fidelity.untrusted == []
@@ -346,10 +364,10 @@ def test_many_weak_clusters_are_counted():
 
 
 def test_rows_beyond_max_samples_are_held_out():
-    X, y = make_blobs(600, centers=3, random_state=0)
+    X, y = make_blobs(300, centers=3, random_state=0)
     y = np.append(y, 3)  # a cluster of one row keeps it in any sample
     X = np.concatenate([X, [[30.0, 30.0]]])
-    model = PrototypeSurrogate(max_samples=100, random_state=0).fit(X, y)
+    model = PrototypeSurrogate(max_samples=60, random_state=0).fit(X, y)
     assert model.support_clusters_[-1] == 3
     assert model.predict([[30.0, 30.0]])[0] == 3
     assert len(model.labels_) == len(X)
@@ -405,7 +423,7 @@ def test_a_sample_does_not_follow_the_order_of_the_rows():
 
 def test_probabilities_are_calibrated_on_rows_not_seen():
     X, y = make_blobs(3000, centers=[[0, 0], [2, 0], [0, 2]], cluster_std=1.0, random_state=0)
-    model = PrototypeSurrogate(random_state=0).fit(X[:400], y[:400])
+    model = PrototypeSurrogate(n_support=1, shrinkage=0.0, random_state=0).fit(X[:400], y[:400])
     found = model.predict_proba(X[400:])
     right = model.predict(X[400:]) == y[400:]
     assert abs(found.max(axis=1).mean() - right.mean()) < 0.04
@@ -437,12 +455,12 @@ def test_moving_prototypes_is_paid_for():
 
 
 def test_deterministic_under_a_seed_and_no_global_generator():
-    X, y = make_blobs(200, centers=4, cluster_std=3.0, random_state=0)
+    X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=0)
     np.random.seed(7)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    one = PrototypeSurrogate(random_state=3).fit(X, y)
+    one = PrototypeSurrogate(n_support=2, random_state=3).fit(X, y)
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-    other = PrototypeSurrogate(random_state=3).fit(X, y)
+    other = PrototypeSurrogate(n_support=2, random_state=3).fit(X, y)
     assert np.array_equal(one.support_vectors_, other.support_vectors_)
     assert np.array_equal(one.fidelity_.held_out, other.fidelity_.held_out)
 
@@ -450,9 +468,8 @@ def test_deterministic_under_a_seed_and_no_global_generator():
 # --- noise ---------------------------------------------------------------------------------------
 
 
-def test_noise_has_no_prototypes_and_a_threshold():
-    X, labels = blobs_with_noise()
-    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+def test_noise_has_no_prototypes_and_a_threshold(of_noise):
+    model = of_noise
     assert model.cluster_ids_.tolist() == [0, 1, -1]
     assert model.classes_.tolist() == [-1, 0, 1]
     assert model.support_clusters_.max() == 1
@@ -481,27 +498,27 @@ def test_one_cluster_and_noise():
 def test_strings_are_kept_as_names():
     X, y = two_moons()
     names = np.array(["upper", "lower"])[y]
-    model = PrototypeSurrogate(random_state=0).fit(X, names)
+    model = PrototypeSurrogate(**CHOSEN).fit(X, names)
     assert model.cluster_ids_.tolist() == ["lower", "upper"]
     assert (model.predict(X) == names).all()
     assert wc.explain(model, X).clusters.tolist() == names.tolist()
     with_noise = names.astype(object)
     with_noise[:5] = "-1"
-    assert PrototypeSurrogate(random_state=0).fit(X, with_noise.astype(str)).cluster_ids_[-1] == "-1"
+    assert PrototypeSurrogate(**CHOSEN).fit(X, with_noise.astype(str)).cluster_ids_[-1] == "-1"
     series = pd.Series(with_noise, dtype=object)  # of objects, as frames have them
-    of_objects = PrototypeSurrogate(random_state=0).fit(X, series)
+    of_objects = PrototypeSurrogate(**CHOSEN).fit(X, series)
     assert of_objects.fidelity_.noise == "-1"
     assert of_objects.classes_.dtype.kind == "U"
     with pytest.warns(UserWarning, match="noise"):  # five rows among the others
         assert wc.explain(of_objects, X, method="squared").clusters.dtype.kind == "U"
-    other = PrototypeSurrogate(noise_label="upper", random_state=0).fit(X, names)
+    other = PrototypeSurrogate(noise_label="upper", **CHOSEN).fit(X, names)
     assert other.fidelity_.noise == "upper"
 
 
 def test_a_cluster_of_one_row():
     X, y = two_moons()
     X, y = np.concatenate([X, [[9.0, 9.0]]]), np.append(y, 7)
-    model = PrototypeSurrogate(random_state=0).fit(X, y)
+    model = PrototypeSurrogate(**CHOSEN).fit(X, y)
     assert model.predict([[9.0, 9.0]])[0] == 7
     assert model.fidelity_.held_out[2] == 0  # whoever has not seen it cannot know it
     assert 7 in model.fidelity_.untrusted
@@ -526,7 +543,7 @@ def test_identical_rows_with_different_labels():
     X, y = two_moons()
     X, y = np.concatenate([X, X[:20]]), np.append(y, 1 - y[:20])
     with pytest.warns(UserWarning, match="40 rows equal a row with another label"):
-        model = PrototypeSurrogate(random_state=0).fit(X, y)
+        model = PrototypeSurrogate(**CHOSEN).fit(X, y)
     assert model.fidelity_.overall_in_sample < 0.95
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it may or may not be sure enough of the rest
@@ -554,12 +571,11 @@ def test_labels_that_cannot_be_explained(labels, said):
         PrototypeSurrogate().fit(two_moons()[0], labels)
 
 
-def test_constant_columns_and_large_offsets():
+def test_constant_columns_and_large_offsets(of_moons):
     X, y = two_moons()
-    plain = PrototypeSurrogate(random_state=0).fit(X, y)
     wide = np.column_stack([X + 1e6, np.full(len(X), 3.0)])
     shifted = PrototypeSurrogate(random_state=0).fit(wide, y)
-    assert (plain.labels_ == shifted.labels_).mean() > 0.99
+    assert (of_moons.labels_ == shifted.labels_).mean() > 0.99
     values = wc.explain(shifted, wide).values
     assert np.isfinite(values).all()
     assert np.abs(values[:, 2]).max() == 0
@@ -567,7 +583,7 @@ def test_constant_columns_and_large_offsets():
 
 @pytest.mark.parametrize("narrow", [1e-13, 1e-150, 1e150])
 def test_columns_of_any_size(narrow):
-    X, y = make_blobs(90, centers=3, n_features=3, random_state=0)
+    X, y = make_blobs(45, centers=3, n_features=3, random_state=0)
     model = PrototypeSurrogate(random_state=0).fit(X * [narrow, narrow, 1.0], y)
     assert model.fidelity_.overall_held_out > 0.9
 
@@ -588,9 +604,8 @@ def test_clusters_are_never_put_onto_each_other():
         assert np.abs(wc.explain(model, X).values).max() > 0
 
 
-def test_saved_and_loaded(tmp_path):
-    X, labels = blobs_with_noise()
-    model = PrototypeSurrogate(random_state=0).fit(X, labels)
+def test_saved_and_loaded(of_noise, tmp_path):
+    X, model = blobs_with_noise()[0], of_noise
     again = wc.load(wc.save(model, tmp_path / "surrogate.npz"))
     assert np.array_equal(again.predict(X), model.predict(X))
     assert again.fidelity_.overall_held_out == model.fidelity_.overall_held_out
@@ -672,12 +687,12 @@ def test_the_certificate_of_wide_tables_counts_their_units_as_learned():
     X[y == 0, :15] += 3.0
     X[y == 1, 15:30] += 3.0
     X[y == -1, :30] += generator.normal(scale=4.0, size=(6, 30))
-    own = PrototypeSurrogate(standardize=True, random_state=0)
+    own = PrototypeSurrogate(standardize=True, n_support=1, shrinkage=0.0, random_state=0)
     told = own.fit(X, y).fidelity_.overall_held_out
     splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     right = [clone(own).fit(X[seen], y[seen]).predict(X[held]) == y[held] for seen, held in splits]
     assert told == pytest.approx(np.concatenate(right).mean(), abs=0.15)
-    free = PrototypeSurrogate(random_state=0).fit(X, y)
+    free = clone(own).set_params(standardize="auto").fit(X, y)
     assert free.fidelity_.overall_held_out > told + 0.1  # other units are better, and are taken
     assert (free.scale_ == free.scale_[0]).all()
 

@@ -64,6 +64,12 @@ CLUSTER = (
         "test_prototype_surrogate.py -k 'nobody or beyond'",
     ),
     Mutation(
+        "units of wide tables are not counted as learned",
+        "if len(points) >= points.shape[1] or (scale == scale[0]).all():",
+        "if len(points) > 0:",
+        "test_prototype_surrogate.py -k units_as_learned",
+    ),
+    Mutation(
         "labels of a partly overlapping index are taken by position",
         "not ours.equals(theirs) and ours.isin(theirs).any()",
         "not ours.equals(theirs) and ours.isin(theirs).all()",

@@ -4,7 +4,10 @@ from mutation_parts.mutation import Mutation
 
 PROPAGATE = (
     Mutation(
-        "γ takes an output of zero for negative", "up = z >= 0", "up = z > 0", "test_propagate.py -k zero"
+        "γ takes an output of zero for negative",
+        "up = z >= 0",
+        "up = z > 0",
+        "test_propagate.py -k output_of_zero",
     ),
     Mutation(
         "γ favours nothing",
@@ -22,7 +25,7 @@ PROPAGATE = (
         "a zero denominator shares",
         "torch.where(nothing, 0, numerator",
         "torch.where(nothing, numerator, numerator",
-        "test_propagate.py -k 'zero or matrix_form'",
+        "test_propagate.py -k cancel",
     ),
     Mutation(
         "the box forgets its upper corner",

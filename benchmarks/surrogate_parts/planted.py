@@ -36,7 +36,7 @@ PERMUTATIONS = {"permutation_accuracy": "accuracy", "permutation_likelihood": "n
 def planted_data(variant: str, seed: int, quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, labels, and for each cluster its own columns."""
     random = np.random.default_rng(seed)
-    sizes = random.integers(*((10, 16) if quick else (100, 151)), PLANTED_CLUSTERS)
+    sizes = random.integers(*((5, 8) if quick else (100, 151)), PLANTED_CLUSTERS)
     labels = np.repeat(np.arange(PLANTED_CLUSTERS), sizes)
     own_count = 2 if variant == "curved" else 3
     own = random.permutation(COLUMNS)[: own_count * PLANTED_CLUSTERS].reshape(PLANTED_CLUSTERS, own_count)
