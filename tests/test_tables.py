@@ -80,21 +80,122 @@ def test_semicolons_with_decimal_commas(tmp_path):
     table = read_table(path)
     assert table.frame["größe"].tolist()[:2] == [1.5, 1234.75]
     assert table.frame["größe"].isna().tolist() == [False, False, True]
-    assert "commas" in table.notes[0]
+    assert table.notes == ["Commas were read as decimal marks ('1,5' as 1.5) in 'größe'."]
 
 
-def test_thousands_in_a_comma_file(tmp_path):
-    path = write(tmp_path / "t.csv", 'a,b\n"1,234","1,5"\n"12","2,75"\n')
-    assert read_table(path).frame.to_dict("list") == {"a": [1234.0, 12.0], "b": [1.5, 2.75]}
+SHOWN, GUESSED = 1, 2
+
+SIGNS = {
+    # Comma and point have one meaning in the whole file, which any of its columns may show.
+    "a comma after a zero": ("a\tb\n0,125\t1,250\n0,250\t2,500\n", [0.125, 1.25], SHOWN),
+    "two digits after a comma": ('a,b\n"1,234","1,5"\n"12","2,75"\n', [1.234, 1.5], SHOWN),
+    "millions": ("a\tb\n1,234,567\t1,250\n2\t3\n", [1234567, 1250], SHOWN),
+    "millions between semicolons": ("a;b\n1,234,567;1,250\n2;3\n", [1234567, 1250], SHOWN),
+    "comma and point in one number": ("a;b\n1,234.5;1,250\n2;3\n", [1234.5, 1250], SHOWN),
+    "point and comma in one number": ("a\tb\n1.234,5\t1,250\n2\t3\n", [1234.5, 1.25], SHOWN),
+    "decimal points elsewhere": ("a;b\n0.5;1,250\n2.25;3\n", [0.5, 1250], SHOWN),
+    "points beside decimal commas": ("a;b\n0,5;1.250\n2,25;900\n", [0.5, 1250], SHOWN + 1),
+    "millions with points": ("a;b\n0,5;1.250.000\n2,25;3\n", [0.5, 1250000], SHOWN + 1),
+    "points that are no thousands": ("a;b\n0,5;1.2505\n2,25;3\n", [0.5, 1.2505], SHOWN),
+    "both kinds of decimal marks": ("a\tb\tc\n0,5\t0.5\t1,250\n2,25\t3.5\t2\n", [0.5, 0.5, 1.25], SHOWN),
+    # Where none shows it, the delimiter decides.
+    "nothing shown by tabs": ("a\tb\n1,250\tx\n2,500\ty\n", [1250, "x"], GUESSED),
+    "nothing shown by semicolons": ("a;b\n1,234;x\n2,500;y\n", [1.234, "x"], GUESSED),
+    "nothing shown by either sign": ("a;b\n1,234;1.234\n2,500;2.500\n", [1.234, 1234], GUESSED + 1),
+    "no commas": ("a;b\n1.250;x\n2.500;y\n", [1.25, "x"], 0),
+    "a list of numbers is no number": ("a;b\n1,25,3;x\n2,500;y\n", ["1,25,3", "x"], 0),
+}
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize(("text", "first", "n_notes"), SIGNS.values(), ids=SIGNS)
+def test_one_meaning_of_comma_and_point_in_a_file(tmp_path, text, first, n_notes):
+    table = read_table(write(tmp_path / "t.csv", text))
+    assert table.frame.iloc[0].tolist() == first
+    assert len(table.notes) == n_notes
+
+
+def test_what_is_told_of_commas_and_points(tmp_path):
+    text = "a;b;c\n0,5;1.250;1,25\n2,25;900;3\n"
+    assert read_table(write(tmp_path / "t.csv", text)).notes == [
+        "Commas were read as decimal marks ('0,5' as 0.5) in 'a', 'c'.",
+        "Points were read as thousands separators ('1.250' as 1250) in 'b'.",
+    ]
+    assert read_table(write(tmp_path / "t.csv", "a\tb\n1,250\t2\n2,500\t3\n")).notes == [
+        "Commas were read as thousands separators ('1,250' as 1250) in 'a'.",
+        "Nothing else in the file shows what its commas mean, so that its delimiter (tabs) decided it: check "
+        "'a'.",
+    ]
+    contradiction = "a\tb\tc\n0,5\t1,234,567\t1,250\n2,25\t3\t4\n"
+    table = read_table(write(tmp_path / "t.csv", contradiction))
+    assert table.frame.iloc[0].tolist() == [0.5, 1234567, 1250]
+    assert table.notes == [
+        "Commas were read as decimal marks ('0,5' as 0.5) in 'a'.",
+        "Commas were read as thousands separators ('1,234,567' as 1234567) in 'b', 'c'.",
+        "Commas have different meanings in this file, so that its delimiter (tabs) decided where both are "
+        "possible: check 'c'.",
+    ]
+
+
+def test_a_first_line_of_numbers_with_commas_is_no_header(tmp_path):
+    table = read_table(write(tmp_path / "t.csv", "1,5;2,5;7\n3,5;4;2,25\n8;9;1\n"))
+    assert table.frame.to_numpy().tolist() == [[1.5, 2.5, 7.0], [3.5, 4.0, 2.25], [8.0, 9.0, 1.0]]
+
+
+def test_long_fields_and_long_headers(tmp_path):
+    essay = "word, " * 40_000
+    table = read_table(write(tmp_path / "t.csv", f'name;essay\na;"{essay}"\nb;short\n'))
+    assert table.frame["essay"].str.len().tolist() == [len(essay), 5]
+    long_name = read_table(write(tmp_path / "t.csv", f'"{essay}",b\n1,2\n3,4\n'))
+    assert long_name.frame.columns.tolist() == [essay.strip(), "b"]
+    names = [f"gene number {column:06d}" for column in range(60_000)]
+    assert len(",".join(names)) > 1_000_000
+    rows = [",".join(["0.5"] * len(names))] * 2
+    wide = read_table(write(tmp_path / "t.csv", "\n".join([",".join(names), *rows])))
+    assert wide.frame.columns.tolist() == names
+    assert wide.frame.shape == (2, 60_000)
+    import csv
+
+    assert csv.field_size_limit() == 131_072  # what others rely on
+
+
+def test_the_row_at_which_the_sample_ends_may_be_cut(monkeypatch, tmp_path):
+    """A quoted field may go on in the next line, and half of it says nothing of the delimiter."""
+    monkeypatch.setattr("whyclust.tables.delimited.SAMPLE_CHARACTERS", 12)
+    text = 'a;b\n1;"x\n,y"\n2;"x\n,,,,,y"\n'
+    assert sniff_delimiter(text) == ";"
+    assert read_table(write(tmp_path / "t.csv", text)).frame["b"].tolist() == ["x\n,y", "x\n,,,,,y"]
+
+
+MARKED = ["utf-8", "utf-8-sig", "utf-16", "utf-32"]
+GUESSED_ENCODINGS = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "cp1252"]
+
+
+@pytest.mark.parametrize("encoding", MARKED + GUESSED_ENCODINGS)
 def test_encodings(tmp_path, encoding):
     path = write(tmp_path / "t.csv", "straße;ort\nä;1\nö;2\n".encode(encoding))
     table = read_table(path)
     assert table.frame.columns.tolist() == ["straße", "ort"]
     assert table.frame["straße"].tolist() == ["ä", "ö"]
-    assert len(table.notes) == (encoding in {"cp1252", "utf-16-le"})
+    assert len(table.notes) == (encoding in GUESSED_ENCODINGS)
+
+
+def test_utf_32_of_the_other_byte_order(tmp_path):
+    text = "\ufeffstraße;ort\nä;1\nö;2\n"
+    table = read_table(write(tmp_path / "t.csv", text.encode("utf-32-be")))
+    assert table.frame.columns.tolist() == ["straße", "ort"]
+    assert table.notes == []
+    with pytest.raises(ValueError, match="broken UTF-32 text, perhaps a file cut short"):
+        read_table(write(tmp_path / "t.csv", text.encode("utf-32-be")[:-2]))
+
+
+def test_numbers_that_floats_cannot_tell_apart():
+    close = np.array([2**64 - 1 - 3 * row for row in range(12)], dtype=np.uint64)
+    frame = pd.DataFrame({"close": close, "other": np.resize([0.5, 1.5, 3.0], 12)})
+    reason = plan_table(frame).dropped["close"]
+    assert reason == "differs only beyond the 16 digits of its numbers (subtract a constant from it first)"
+    assert plan_table(frame.assign(close=close - close.min())).numeric == ["close", "other"]
+    same = pd.DataFrame({"same": np.full(12, 2**64 - 1, dtype=np.uint64), "other": frame["other"]})
+    assert plan_table(same).dropped["same"] == "has the same value in every row"
 
 
 @given(st.binary(max_size=60))

@@ -8,8 +8,12 @@ import itertools
 import re
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pandas as pd
+
+from whyclust.tables.signs import DECIMAL_COMMA, read_signs
 
 DELIMITERS = (",", ";", "\t", "|")
 DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -21,8 +25,7 @@ SAMPLE_CHARACTERS = 1_000_000
 # The usual marks of pandas ("", NA, NaN, null, ...) and the question mark of many public data sets.
 MISSING_MARKS = ["?"]
 
-COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ]\d{3})+)(,\d+)?([eE][+-]?\d+)?\s*")
-THOUSANDS_NUMBER = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})*(\.\d+)?\s*|\s*[+-]?0?(\.\d+)?\s*")
+LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 def decode(raw: bytes) -> tuple[str, list[str]]:
@@ -37,7 +40,7 @@ def decode(raw: bytes) -> tuple[str, list[str]]:
     -------
     text : str
     notes : list of str
-        Empty for UTF-8, with or without byte order mark.
+        Empty for UTF-8, and for UTF-16 and UTF-32 with byte order mark.
 
     Examples
     --------
@@ -46,14 +49,14 @@ def decode(raw: bytes) -> tuple[str, list[str]]:
     >>> decode("größe".encode("cp1252"))
     ('größe', ['The file is not UTF-8; it was read as Windows-1252 (Western European).'])
     """
+    # The mark of UTF-16 is the beginning of that of UTF-32.
+    if raw.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return _decode_as(raw, "utf-32"), []
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _decode_as(raw, "utf-16"), []
-    # Without a mark, UTF-16 of mostly Latin text shows as a zero in every second byte.
-    head = raw[:2000]
-    if head[1::2].count(0) > len(head) // 4 and head[0::2].count(0) == 0:
-        return _decode_as(raw, "utf-16-le"), ["The file was read as UTF-16."]
-    if head[0::2].count(0) > len(head) // 4 and head[1::2].count(0) == 0:
-        return _decode_as(raw, "utf-16-be"), ["The file was read as UTF-16."]
+    guessed = _wide(raw[:2000])
+    if guessed is not None:
+        return _decode_as(raw, guessed), [f"The file was read as {guessed[:6].upper()}."]
     if b"\x00" in raw:
         raise ValueError(
             "found zero bytes, expected text: the file is binary or damaged, "
@@ -71,12 +74,25 @@ def decode(raw: bytes) -> tuple[str, list[str]]:
     return text, [f"The file is not UTF-8; it was read as {name}."]
 
 
+def _wide(head: bytes) -> str | None:
+    """The encoding of mostly Latin text of two or four bytes a letter, which shows in their zeros."""
+    for size, encoding in [(4, "utf-32"), (2, "utf-16")]:
+        zeros = [head[place::size].count(0) for place in range(size)]
+        many = len(head) // (2 * size)
+        if min(zeros[1:]) > many and zeros[0] == 0:
+            return f"{encoding}-le"
+        if min(zeros[:-1]) > many and zeros[-1] == 0:
+            return f"{encoding}-be"
+    return None
+
+
 def _decode_as(raw: bytes, encoding: str) -> str:
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError as error:
+        name = encoding[:6].upper()
         raise ValueError(
-            "found broken UTF-16 text, perhaps a file cut short: save the table again in UTF-8."
+            f"found broken {name} text, perhaps a file cut short: save the table again in UTF-8."
         ) from error
 
 
@@ -109,21 +125,40 @@ def sniff_delimiter(text: str) -> str:
 
 
 def _sample(text: str, delimiter: str) -> list[list[str]]:
-    lines = io.StringIO(text[:SAMPLE_CHARACTERS], newline="")
     rows = []
+    lines = _first_lines(text)
     try:
-        for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True):
-            if row:
-                rows.append(row)
-            if len(rows) == SAMPLE_ROWS:
-                break
+        with _long_fields(text):
+            for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True):
+                if row:
+                    rows.append(row)
+                if len(rows) == SAMPLE_ROWS:
+                    return rows
     except csv.Error:
         return []
-    # The last row of a cut text may be cut, too.
+    # A quoted field of the last row may go on where the sample ends.
     return rows[:-1] if len(text) > SAMPLE_CHARACTERS and len(rows) > 1 else rows
 
 
-def parse(text: str) -> tuple[pd.DataFrame, list[str], list[str]]:
+def _first_lines(text: str) -> Iterator[str]:
+    """Lines of the sample; however long a header is, it is among them, and two more."""
+    for number, line in enumerate(LINE.finditer(text)):
+        if line.start() > SAMPLE_CHARACTERS and number > 2:
+            return
+        yield line.group()
+
+
+@contextmanager
+def _long_fields(text: str) -> Iterator[None]:
+    """Let fields be as long as the text: the limit of the csv module, which is everybody's, is put back."""
+    limit = csv.field_size_limit(len(text) + 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
     r"""Parse delimited text into a frame.
 
     Parameters
@@ -136,14 +171,13 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str], list[str]]:
     frame : pandas.DataFrame
         Column names are as in the file, not yet made unique; columns without a name have "".
     notes : list of str
-    numbers_as_text : list of str
-        Names of columns in which numbers were written with commas.
+        What a reader should know, of the signs in numbers among it.
 
     Examples
     --------
-    >>> frame, notes, converted = parse("name;price\nnut;1,5\nbolt;2,25\n")
-    >>> frame["price"].tolist(), converted
-    ([1.5, 2.25], ['price'])
+    >>> frame, notes = parse("name;price\nnut;1,5\nbolt;2,25\n")
+    >>> frame["price"].tolist(), notes
+    ([1.5, 2.25], ["Commas were read as decimal marks ('1,5' as 1.5) in 'price'."])
     """
     if not text.strip():
         raise ValueError("the file is empty: expected a header line and at least two rows.")
@@ -166,17 +200,37 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str], list[str]]:
     if n_fields == len(header) + 1:
         extra_is_last = all(row[-1].strip() == "" for row in rows[1:] if len(row) == n_fields)
         header = [*header, ""] if extra_is_last else ["", *header]
+    frame = _read_columns(text, delimiter, len(header), has_header)
+
+    def as_text(positions: list[int]) -> pd.DataFrame:
+        return _read_columns(text, delimiter, len(header), has_header, positions)
+
+    called = [name or f"column {position + 1}" for position, name in enumerate(header)]
+    separated = DELIMITER_NAMES.get(delimiter, repr(delimiter))
+    numbers, told = read_signs(frame, called, delimiter, separated, as_text)
+    for position, column in numbers.items():
+        frame[position] = column
+    frame.columns = pd.Index(header)
+    return frame, [*notes, *told]
+
+
+def _read_columns(
+    text: str, delimiter: str, n_fields: int, has_header: bool, as_text: list[int] | None = None
+) -> pd.DataFrame:
+    """All columns, called by their positions; or some of them, as they are written."""
     body = io.StringIO(text, newline="")
-    n_skipped = _skip_header(body, delimiter) if has_header else 0
+    n_skipped = _skip_header(body, delimiter, text) if has_header else 0
     try:
         with warnings.catch_warnings():
             # pandas only warns when a first row is too long, and then drops what stands in excess.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
+            return pd.read_csv(
                 body,
                 sep=delimiter,
                 header=None,
-                names=list(range(len(header))),
+                names=list(range(n_fields)),
+                usecols=as_text,
+                dtype=None if as_text is None else str,
                 index_col=False,
                 na_values=MISSING_MARKS,
                 skipinitialspace=True,
@@ -184,25 +238,18 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str], list[str]]:
                 on_bad_lines="error",
             )
     except pd.errors.EmptyDataError:
-        frame = pd.DataFrame({j: [] for j in range(len(header))})
+        return pd.DataFrame({j: [] for j in range(n_fields)})
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise ValueError(_bad_line(error, n_skipped, len(header), delimiter)) from error
-    converted = []
-    for position, name in enumerate(header):
-        numbers = _comma_numbers(frame[position], delimiter)
-        if numbers is not None:
-            frame[position] = numbers
-            converted.append(name)
-    frame.columns = pd.Index(header)
-    return frame, notes, converted
+        raise ValueError(_bad_line(error, n_skipped, n_fields, delimiter)) from error
 
 
-def _skip_header(body: io.StringIO, delimiter: str) -> int:
+def _skip_header(body: io.StringIO, delimiter: str, text: str) -> int:
     """Read past the header (a quoted name may hold line breaks) and count its lines."""
     reader = csv.reader(iter(body.readline, ""), delimiter=delimiter, skipinitialspace=True)
-    for row in reader:
-        if row:
-            break
+    with _long_fields(text):
+        for row in reader:
+            if row:
+                break
     return reader.line_num
 
 
@@ -224,7 +271,7 @@ def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return False
+        return DECIMAL_COMMA.fullmatch(text) is not None
     return True
 
 
@@ -234,25 +281,3 @@ def _is_count(names: list[str]) -> bool:
         return False
     numbers = [int(name) for name in names]
     return all(after - before == 1 for before, after in itertools.pairwise(numbers))
-
-
-def _comma_numbers(column: pd.Series, delimiter: str) -> pd.Series | None:
-    """Convert a text column in which every entry is a number written with commas, else None."""
-    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return None
-    present = column.dropna().astype(str)
-    if present.empty or not present.str.contains(",").any():
-        return None
-    # '1,234' may be one thousand or one point two: where fields are separated by semicolons the
-    # comma is the decimal mark, elsewhere groups of exactly three digits are thousands.
-    if delimiter != ";" and _all_match(present, THOUSANDS_NUMBER):
-        plain = present.str.replace(",", "")
-    elif _all_match(present, COMMA_NUMBER):
-        plain = present.str.replace(r"[. ]", "", regex=True).str.replace(",", ".")
-    else:
-        return None
-    return pd.to_numeric(plain).astype(float).reindex(column.index)
-
-
-def _all_match(entries: pd.Series, pattern: re.Pattern[str]) -> bool:
-    return all(pattern.fullmatch(entry) for entry in entries)

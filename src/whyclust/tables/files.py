@@ -166,12 +166,8 @@ def _content(head: bytes) -> str:
 
 def _read_csv(path: Path) -> Table:
     text, notes = delimited.decode(path.read_bytes())
-    frame, more, converted = delimited.parse(text)
-    notes += more
-    if converted:
-        names = ", ".join(f"'{name}'" for name in converted)
-        notes.append(f"Numbers written with commas were read as numbers in {names}.")
-    return Table(frame, notes)
+    frame, more = delimited.parse(text)
+    return Table(frame, [*notes, *more])
 
 
 def _read_parquet(path: Path) -> Table:

@@ -19,6 +19,7 @@ MISSING_CATEGORY = "missing"
 LONGEST_LIST = 20
 
 SAME_VALUE = "has the same value in every row"
+TOO_CLOSE = "differs only beyond the 16 digits of its numbers (subtract a constant from it first)"
 NUMBERS_ROWS = "numbers the rows"
 COUNTS_ROWS = "goes up by one in every row (an identifier)"
 NAMED_IDENTIFIER = "identifies the rows"
@@ -147,7 +148,7 @@ def plan_table(
         by_reason: dict[str, list[str]] = {}
         for name, reason in dropped.items():
             by_reason.setdefault(reason, []).append(f"'{name}'")
-        parts = [f"{_listed(names)} ({reason})" for reason, names in by_reason.items()]
+        parts = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
         notes.append(f"Columns left out: {'; '.join(parts)}.")
     features = pd.DataFrame(used, index=frame.index)
     return TablePlan(numeric, categorical, dropped, missing, notes, features)
@@ -177,17 +178,18 @@ def _missing_notes(missing: dict[str, int], numeric: list[str], n_rows: int) -> 
     categories = [f"'{name}' ({count})" for name, count in missing.items() if name not in numeric]
     if means:
         notes.append(
-            f"Missing values (of {n_rows}) were replaced by the mean of their column: {_listed(means)}."
+            f"Missing values (of {n_rows}) were replaced by the mean of their column: {listed(means)}."
         )
     if categories:
         notes.append(
             f"Missing values (of {n_rows}) are a category of their own, '{MISSING_CATEGORY}': "
-            f"{_listed(categories)}."
+            f"{listed(categories)}."
         )
     return notes
 
 
-def _listed(parts: list[str]) -> str:
+def listed(parts: list[str]) -> str:
+    """Names one after the other, the first of them where there are many."""
     more = f" and {len(parts) - LONGEST_LIST} more" if len(parts) > LONGEST_LIST else ""
     return ", ".join(parts[:LONGEST_LIST]) + more
 
@@ -246,7 +248,8 @@ def _examine_numbers(column: pd.Series, name: str, asked: bool) -> tuple[pd.Seri
     # Differences in the last digit are rounding, and standardising would blow them up.
     spread = np.ptp(present)
     if spread <= 4 * np.finfo(np.float64).eps * np.abs(present).max():
-        return None, SAME_VALUE
+        exact = pd.api.types.infer_dtype(column, skipna=True) == "integer" and column.nunique() > 1
+        return None, TOO_CLOSE if exact else SAME_VALUE
     # In a handful of rows 1, 2, 3 may well be a measurement.
     if not asked and len(present) == len(values) and len(values) >= 10:
         steps = np.diff(values)
