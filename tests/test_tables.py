@@ -147,12 +147,12 @@ def test_long_fields_and_long_headers(tmp_path):
     assert table.frame["essay"].str.len().tolist() == [len(essay), 5]
     long_name = read_table(write(tmp_path / "t.csv", f'"{essay}",b\n1,2\n3,4\n'))
     assert long_name.frame.columns.tolist() == [essay.strip(), "b"]
-    names = [f"gene number {column:06d}" for column in range(60_000)]
+    names = [f"{'gene' * 100} {column:06d}" for column in range(3000)]
     assert len(",".join(names)) > 1_000_000
     rows = [",".join(["0.5"] * len(names))] * 2
     wide = read_table(write(tmp_path / "t.csv", "\n".join([",".join(names), *rows])))
     assert wide.frame.columns.tolist() == names
-    assert wide.frame.shape == (2, 60_000)
+    assert wide.frame.shape == (2, 3000)
     import csv
 
     assert csv.field_size_limit() == 131_072  # what others rely on
@@ -160,10 +160,10 @@ def test_long_fields_and_long_headers(tmp_path):
 
 def test_the_row_at_which_the_sample_ends_may_be_cut(monkeypatch, tmp_path):
     """A quoted field may go on in the next line, and half of it says nothing of the delimiter."""
-    monkeypatch.setattr("whyclust.tables.delimited.SAMPLE_CHARACTERS", 12)
-    text = 'a;b\n1;"x\n,y"\n2;"x\n,,,,,y"\n'
+    text = 'a,x;b;c\n1,5;u;3\n2,5;"p\n;q";3\n'
+    monkeypatch.setattr("whyclust.tables.delimited.SAMPLE_CHARACTERS", text.index(";q") - 1)
     assert sniff_delimiter(text) == ";"
-    assert read_table(write(tmp_path / "t.csv", text)).frame["b"].tolist() == ["x\n,y", "x\n,,,,,y"]
+    assert read_table(write(tmp_path / "t.csv", text)).frame["b"].tolist() == ["u", "p\n;q"]
 
 
 MARKED = ["utf-8", "utf-8-sig", "utf-16", "utf-32"]

@@ -76,11 +76,16 @@ def read_signs(
         The columns that change, by position.
     notes : list of str
     """
-    columns: dict[int, pd.Series] = {position: frame.iloc[:, position] for position in range(len(names))}
+    kinds = list(frame.dtypes)
+    columns = {
+        position: frame.iloc[:, position]
+        for position, kind in enumerate(kinds)
+        if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind))
+    }
     with_commas = _with_sign(",", columns)
     if not with_commas:
         return {}, []
-    floats = [position for position, column in columns.items() if column.dtype.kind == "f"]
+    floats = [position for position, kind in enumerate(kinds) if kind.kind == "f"]
     if floats:
         written = as_text(floats)
         columns |= {position: written.iloc[:, place] for place, position in enumerate(floats)}
@@ -102,8 +107,6 @@ def _with_sign(sign: str, columns: dict[int, pd.Series]) -> list[_Column]:
     """The columns of text in which all entries are numbers, and some have this sign."""
     found = []
     for position, column in columns.items():
-        if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-            continue
         entries = column.dropna().astype(str)
         if entries.empty or not entries.str.contains(sign, regex=False).any():
             continue
