@@ -318,7 +318,11 @@ def test_slices_of_frames(tmp_path):
     np.testing.assert_array_equal(table.to_numpy(), ex.values[[8, 3]])
 
 
-@pytest.mark.parametrize("rows", [1000, "row 8", [True, False], [0.5]])
+@pytest.mark.parametrize(
+    "rows",
+    [1000, "row 8", [True, False], [0.5], True, False, np.True_, [[1, 2]], slice(0.5), slice(None, None, 0)],
+    ids=str,
+)
 def test_rows_that_do_not_fit(ex, rows):
     with pytest.raises(IndexError, match=f"explanation of {len(X)} rows"):
         ex[rows]

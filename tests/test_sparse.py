@@ -5,6 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import make_pipeline
@@ -222,6 +224,155 @@ def test_nan_in_a_sparse_table():
     row, column = np.argwhere(np.isnan(table.toarray()))[0]
     with pytest.raises(ValueError, match=rf"NaN.*row {row}, column 'x{column}'"):
         wc.explain(k_means().fit(S), table)
+
+
+# --------------------------------------------------------------------------- as numpy does it
+
+ROWS, COLUMNS = 150, 40
+
+
+def positions(size):
+    """Positions along an axis, as lists and arrays of one or two dimensions that fit each other."""
+    one = st.integers(-size, size - 1)
+    flat = st.lists(one, min_size=3, max_size=3)
+    return st.one_of(
+        flat,
+        flat.map(np.array),
+        flat.map(lambda found: np.array(found)[:, None]),
+        st.lists(one, min_size=1, max_size=1),
+        st.lists(one, max_size=0),
+        one.map(np.array),
+    )
+
+
+def along(size):
+    """Whatever numpy takes for one axis."""
+    one = st.integers(-size, size - 1)
+    edge = st.one_of(st.none(), st.integers(-size - 3, size + 3))
+    step = st.sampled_from([None, 1, 2, 7, -1, -3])
+    mask = st.sets(one, min_size=3, max_size=3).map(lambda found: np.isin(np.arange(size), list(found)))
+    return st.one_of(one, one.map(np.int32), st.builds(slice, edge, edge, step), mask, positions(size))
+
+
+@pytest.fixture(scope="module", params=[None, {"few": [3, 5, 6]}], ids=["single", "groups"])
+def both(request):
+    values = wc.explain(k_means().fit(S), S, groups=request.param).values
+    return values, np.asarray(values)
+
+
+@settings(max_examples=400, deadline=None)
+@given(key=st.one_of(along(ROWS), st.tuples(along(ROWS)), st.tuples(along(ROWS), along(COLUMNS - 2))))
+def test_indexed_as_numpy_does(both, key):
+    """The same numbers in the same shape, or an IndexError where numpy has one, or three axes."""
+    values, dense = both
+    try:
+        wanted = dense[key]
+    except IndexError:
+        wanted = None
+    if wanted is None or wanted.ndim > 2:
+        with pytest.raises(IndexError, match=r"expected.*\.$"):
+            values[key]
+        return
+    found = values[key]
+    assert np.shape(found) == wanted.shape
+    assert np.asarray(found).dtype == wanted.dtype
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=BOUND)
+
+
+def test_pairs_of_positions_are_single_numbers(pair):
+    sparse, dense = pair
+    assert sparse.values[[1, 2], [3, 4]].shape == (2,)
+    assert largest(sparse.values[[1, 2], [3, 4]] - dense.values[[1, 2], [3, 4]]) < BOUND
+    chosen = np.ix_([4, 2, 2], [-1, 7])
+    assert largest(sparse.values[chosen] - dense.values[chosen]) < BOUND
+    # More of them than one block holds, in no order.
+    rows, columns = GENERATOR.integers(-150, 150, 3000), GENERATOR.integers(-40, 40, 3000)
+    assert largest(sparse.values[rows, columns] - dense.values[rows, columns]) < BOUND
+    # A mask of the whole table is a list of pairs.
+    mask = dense.values > np.quantile(dense.values, 0.99)
+    assert largest(sparse.values[mask] - dense.values[mask]) < BOUND
+
+
+def test_ellipsis(pair):
+    sparse, dense = pair
+    assert sparse.values[...] is sparse.values
+    for key in [(..., 3), (3, ...), (..., [3, 4]), (slice(2, 5), ...), (..., slice(2, 5), 1), (2, 3, ...)]:
+        assert np.shape(sparse.values[key]) == dense.values[key].shape
+        assert largest(np.asarray(sparse.values[key]) - dense.values[key]) < BOUND
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        150,
+        -151,
+        (0, 40),
+        ([0, 150], 0),
+        (0, [-41]),
+        (0, 0, 0),
+        (..., ...),
+        None,
+        (None, 2),
+        True,
+        np.True_,
+        (False, 0),
+        1.0,
+        "a",
+        [1.0, 2.0],
+        (slice(None), "a"),
+        np.ones(7, dtype=bool),
+        (0, np.ones(7, dtype=bool)),
+        np.ones((40, 150), dtype=bool),
+        ([1, 2], [3, 4, 5]),
+        [[1, 2], [3, 4]],
+        [[1, 2], [3]],
+        slice(None, None, 0),
+        slice(0.5, 2),
+    ],
+    ids=lambda key: str(key).split("\n")[0][:40],
+)
+def test_what_cannot_be_asked_for_is_refused_in_a_sentence(pair, key):
+    with pytest.raises((IndexError, TypeError, ValueError), match=r"expected.*\.$"):
+        pair[0].values[key]
+
+
+def test_nothing_left(pair):
+    """No rows, or no columns, are a table of that shape, which sums and averages as numpy's do."""
+    sparse, dense = pair
+    for none in (slice(0), [], np.zeros(150, dtype=bool)):
+        part, empty = sparse.values[none], dense.values[none]
+        assert part.shape == empty.shape == np.asarray(part).shape
+        for axis in (None, 0, 1, -1):
+            assert np.array_equal(part.sum(axis=axis), empty.sum(axis=axis))
+        assert part.mean(axis=1).shape == (0,)
+        with pytest.warns(RuntimeWarning, match="invalid value"):
+            assert np.isnan(part.mean(axis=0)).all()
+        assert [found.shape for found in part.top(3)] == [(0, 3), (0, 3)]
+        assert len(sparse[none].summary()) == 0
+    assert sparse.values[:, []].shape == (150, 0)
+    assert sparse.values[[], []].shape == (0,)
+    assert sparse.values[3, :0].shape == (0,)
+
+
+def test_axes_are_counted_as_numpy_does(pair):
+    sparse, dense = pair
+    for axis in (None, 0, 1, -1, -2, np.int64(-1)):
+        assert largest(sparse.values.sum(axis=axis) - dense.values.sum(axis=axis)) < BOUND
+        assert largest(sparse.values.mean(axis=axis) - dense.values.mean(axis=axis)) < BOUND
+    for method in (sparse.values.sum, sparse.values.mean):
+        for axis in (2, -3, 5):
+            with pytest.raises(np.exceptions.AxisError, match=r"axis.*expected 0, 1"):
+                method(axis=axis)
+        for axis in (1.0, "rows", (0, 1), [0], True):
+            with pytest.raises(TypeError, match=r"axis.*expected 0, 1"):
+                method(axis=axis)
+
+
+def test_a_copy_is_never_promised_away(pair):
+    """The numbers are made when they are looked at."""
+    with pytest.raises(ValueError, match="copy"):
+        pair[0].values.__array__(copy=False)
+    assert np.array(pair[0].values, dtype=np.float32).dtype == np.float32
 
 
 # --------------------------------------------------------------------------- never densified

@@ -135,10 +135,16 @@ class Explanation:
             raise TypeError("An explanation is sliced by rows only: use ex.values[rows, columns].")
         if isinstance(rows, (bool, np.bool_)):
             raise TypeError(f"rows={rows} is one answer, expected a position, or a mask of one for each row.")
+        positions = self._positions(rows)
         try:
-            chosen = np.atleast_1d(np.arange(len(self))[self._positions(rows)])
-        except IndexError:
-            raise IndexError(f"rows={rows!r} do not fit an explanation of {len(self)} rows.") from None
+            chosen = np.atleast_1d(np.arange(len(self))[positions])
+        except (IndexError, TypeError, ValueError):
+            chosen = None
+        if chosen is None or chosen.ndim > 1:  # True and lists of lists would make an axis of their own
+            raise IndexError(
+                f"rows={rows!r} do not fit an explanation of {len(self)} rows, expected a position, a slice, "
+                "a mask or a list of positions."
+            )
         per_row = ["base_values", "explained", "evidence", "clusters", "assigned", "competitors"]
         per_row += [] if self.given is None else ["given"]
         return replace(

@@ -14,17 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.network.competition import Competition
+from whyclust.network.indexing import read_axis, read_key
 from whyclust.network.tournament import Tournament
 
 _BLOCK_NUMBERS = 1 << 22
+# Single numbers that are made at once: at worst each has a row and a column of its own.
+_BLOCK_PAIRS = 1 << 11
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FactoredValues:
     """An array of shape (n_rows, n_columns) that is computed where it is looked at.
 
     ``values[3]`` is a row, ``values[rows]`` fewer rows, still as factors, ``values[rows, columns]``
-    an array, ``numpy.asarray(values)`` all of it; `top` gives each row's strongest features.
+    an array, ``numpy.asarray(values)`` all of it; `top` gives each row's strongest features. Keys mean
+    what they mean to numpy (two lists are pairs); new axes and keys of three dimensions are refused.
 
     Parameters
     ----------
@@ -68,27 +72,40 @@ class FactoredValues:
         return f"<FactoredValues {self.shape[0]} × {self.shape[1]}, {self.dtype}>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        if copy is False:
+            raise ValueError("The values are made when they are looked at and need a copy: use copy=None.")
         return self[:, :].astype(dtype or self.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> Any:
-        if not isinstance(key, tuple):
-            if np.ndim(key) == 0 and not isinstance(key, slice):
-                return self._dense(np.array([key]))[0]
-            rows = self._rows(key)
-            return replace(
-                self,
-                points=self.points[rows],
-                clusters=self.clusters[rows],
-                weights=self.weights[:, rows],
-            )
-        row_key, column_key = key
-        rows, columns = self._rows(row_key), np.arange(self.shape[1])[column_key]
-        whole = isinstance(column_key, slice) and column_key == slice(None)
+        if key is Ellipsis:
+            return self
+        rows, columns, pairs = read_key(key, self.shape)
+        if pairs:
+            return self._single(rows, columns)
+        if rows.ndim == 1 and not isinstance(key, tuple):
+            return self._some(rows)
+        whole = np.array_equal(columns, np.arange(self.shape[1]))
         found = self._dense(np.atleast_1d(rows), None if whole else np.atleast_1d(columns))
-        return found[0 if np.ndim(rows) == 0 else slice(None), 0 if np.ndim(columns) == 0 else slice(None)]
+        return found[0 if rows.ndim == 0 else slice(None), 0 if columns.ndim == 0 else slice(None)]
 
-    def _rows(self, key: Any) -> NDArray:
-        return np.arange(self.shape[0])[key]
+    def _some(self, rows: NDArray) -> FactoredValues:
+        """Chosen rows, as factors."""
+        return replace(
+            self, points=self.points[rows], clusters=self.clusters[rows], weights=self.weights[:, rows]
+        )
+
+    def _single(self, rows: NDArray, columns: NDArray) -> NDArray:
+        """Single numbers; row by row, so that a block of them shares its rows."""
+        result = np.empty(rows.shape, dtype=self.dtype)
+        flat, across, found = rows.ravel(), columns.ravel(), result.ravel()  # a view of the result
+        order = np.argsort(flat, kind="stable")
+        for start in range(0, len(order), _BLOCK_PAIRS):
+            block = order[start : start + _BLOCK_PAIRS]
+            own_rows, row = np.unique(flat[block], return_inverse=True)
+            own_columns, column = np.unique(across[block], return_inverse=True)
+            part = self._some(own_rows)._dense(np.arange(len(own_rows)), own_columns)
+            found[block] = part[row, column]
+        return result
 
     def _dense(self, rows: NDArray, columns: NDArray | None = None) -> NDArray:
         """Chosen rows and columns as an array."""
@@ -122,24 +139,31 @@ class FactoredValues:
 
     def sum(self, axis: int | None = None) -> Any:
         """Sum over rows (0), columns (1) or all."""
+        axis = read_axis(axis)
         if axis == 1:
-            return np.concatenate([block.sum(axis=1) for _, block in self.blocks()])
-        total = np.sum([block.sum(axis=0, dtype=float) for _, block in self.blocks()], axis=0)
+            sums = np.empty(self.shape[0], dtype=self.dtype)
+            for rows, block in self.blocks():
+                sums[rows] = block.sum(axis=1)
+            return sums
+        total = np.zeros(self.shape[1])
+        for _, block in self.blocks():
+            total += block.sum(axis=0, dtype=float)
         return total.sum() if axis is None else total
 
     def mean(self, axis: int | None = None) -> Any:
         """Mean over rows (0), columns (1) or all."""
+        axis = read_axis(axis)
         count = self.shape[axis] if axis is not None else self.shape[0] * self.shape[1]
         return self.sum(axis) / count
 
     def top(self, count: int) -> tuple[NDArray, NDArray]:
         """Columns and values of each row's strongest features, by absolute value."""
-        columns, values = [], []
-        for _, block in self.blocks():
-            found, strongest = top_columns(block, count)
-            columns.append(found)
-            values.append(strongest)
-        return np.concatenate(columns), np.concatenate(values)
+        width = min(count, self.shape[1])
+        columns = np.empty((self.shape[0], width), dtype=np.intp)
+        values = np.empty((self.shape[0], width), dtype=self.dtype)
+        for rows, block in self.blocks():
+            columns[rows], values[rows] = top_columns(block, count)
+        return columns, values
 
 
 def top_columns(values: NDArray, count: int) -> tuple[NDArray, NDArray]:
