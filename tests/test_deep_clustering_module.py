@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 
 import whyclust.deep  # noqa: E402
 from whyclust.deep.averaging import AveragedWeights  # noqa: E402
-from whyclust.deep.base import DeepClusterer  # noqa: E402
 from whyclust.deep.clustering_head import (  # noqa: E402
     ClusteringHead,
     concentrations,
@@ -499,7 +498,7 @@ def test_preset_of_pendigit():
     assert (model.n_clusters, model.alpha, model.batch_size, model.epochs) == (10, 13, 80, 150)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in DeepClusterer.known.values() if kind.presets])
+@pytest.mark.parametrize("kind", [getattr(whyclust.deep, name) for name in whyclust.deep.__all__])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("pretrained", [True, False])
 def test_every_preset_is_made_of_parameters(kind, name, pretrained):

@@ -803,7 +803,7 @@ def test_stored_refuses_what_needs_code(blobs):
     with pytest.raises(TypeError, match="was given modules of your own, which a file without code cannot"):
         to_arrays(model)
     description, arrays = to_arrays(MODELS["AutoencoderKMeans"]().fit(blobs[0]))
-    with pytest.raises(ValueError, match="'system' is not a deep clustering"):
+    with pytest.raises(ValueError, match="'system', which nothing has registered"):
         from_arrays({**description, "class": "system"}, arrays)
 
 

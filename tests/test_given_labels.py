@@ -1,13 +1,11 @@
 """Labels from anywhere, explained through a surrogate."""
 
-import json
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import (
@@ -542,28 +540,6 @@ def test_boolean_labels_in_files(suffix, tmp_path):
     again = wc.load(ex.save(tmp_path / f"file{suffix}"))
     assert again.given.dtype == again.clusters.dtype == bool
     np.testing.assert_array_equal(again.given, ex.given)
-
-
-def test_files_of_before_there_were_labels(ex, tmp_path):
-    plain = replace(ex, given=None, fidelity=None)
-    path = plain.save(tmp_path / "new.npz")
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    header = json.loads(str(arrays["whyclust"]))
-    for name in ("given", "fidelity"):
-        assert header["content"]["state"].pop(name, "absent") is None
-    arrays["whyclust"] = np.array(json.dumps(header))
-    np.savez(tmp_path / "old.npz", **arrays)
-    table = pq.read_table(plain.save(tmp_path / "new.parquet"))
-    header = json.loads(table.schema.metadata[b"whyclust"])
-    assert header.pop("fidelity", "absent") is None
-    table = table.replace_schema_metadata({b"whyclust": json.dumps(header).encode()})
-    pq.write_table(table, tmp_path / "old.parquet")
-    for name in ("old.npz", "old.parquet"):
-        old = wc.load(tmp_path / name)
-        assert old.given is None
-        assert old.fidelity is None
-        np.testing.assert_array_equal(old.values, ex.values)
 
 
 def test_surrogates_and_their_networks_are_saved(noisy_surrogate, tmp_path):

@@ -1,9 +1,11 @@
 """Files that were written before are still read."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import whyclust as wc
@@ -68,3 +70,23 @@ def test_written_again_they_say_the_same(name, tmp_path):
     else:
         table = FRAME if "mixed" in name else X
         np.testing.assert_array_equal(again.predict(table), thing.predict(table))
+
+
+def test_files_of_before_there_were_labels(tmp_path):
+    """Older still: an explanation had neither given labels nor a fidelity."""
+    with np.load(FOLDER / "labels.npz") as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["whyclust"]))
+    for name in ("given", "fidelity"):
+        del header["content"]["state"][name]
+    np.savez(tmp_path / "old.npz", **{**arrays, "whyclust": np.array(json.dumps(header))})
+    table = pq.read_table(FOLDER / "labels.parquet")
+    header = json.loads(table.schema.metadata[b"whyclust"])
+    del header["fidelity"]
+    table = table.drop_columns(["given"]).replace_schema_metadata({b"whyclust": json.dumps(header).encode()})
+    pq.write_table(table, tmp_path / "old.parquet")
+    for name in ("old.npz", "old.parquet"):
+        old = wc.load(tmp_path / name)
+        assert old.given is None
+        assert old.fidelity is None
+        np.testing.assert_array_equal(old.values, EXPECTED["labels_npz"])

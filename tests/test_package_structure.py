@@ -20,11 +20,11 @@ HEAVY = ["torch", "matplotlib", "dask", "shap", "polars"]
 # The picture of the package, from top to bottom: a module imports from its own layer or from above.
 # What reaches down (to_html, the command line) does so on use, inside a function.
 LAYERS = [
-    ["_validation", "datasets", "fidelity", "imputation", "propagate", "tables"],
+    ["_validation", "datasets", "fidelity", "imputation", "propagate", "saving", "tables"],
     ["cluster"],
     ["network"],
     ["deep"],
-    ["_explain", "explanation", "files", "given_labels", "parquet", "sentences", "summary", "surrogates"],
+    ["_explain", "explanation", "given_labels", "sentences", "summary", "surrogates"],
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from whyclust._explain import explain
     from whyclust.auditing import Audit, audit
     from whyclust.explanation import Explanation
-    from whyclust.files import load, save
     from whyclust.network import Neuralized, neuralize, neuralizer
+    from whyclust.saving import load, save, saved
 
 __version__ = "0.1.0"
 
@@ -47,6 +47,7 @@ __all__ = [
     "propagate",
     "report",
     "save",
+    "saved",
 ]
 
 # Everything is imported on first use, so that `import whyclust` costs nothing.
@@ -56,10 +57,11 @@ _EXPORTS = {
     "Neuralized": ("whyclust.network", "Neuralized"),
     "audit": ("whyclust.auditing", "audit"),
     "explain": ("whyclust._explain", "explain"),
-    "load": ("whyclust.files", "load"),
+    "load": ("whyclust.saving", "load"),
     "neuralize": ("whyclust.network", "neuralize"),
     "neuralizer": ("whyclust.network", "neuralizer"),
-    "save": ("whyclust.files", "save"),
+    "save": ("whyclust.saving", "save"),
+    "saved": ("whyclust.saving", "saved"),
     "baselines": ("whyclust.baselines", None),
     "cluster": ("whyclust.cluster", None),
     "datasets": ("whyclust.datasets", None),

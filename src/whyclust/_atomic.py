@@ -14,7 +14,7 @@ def write_whole(path: Path, fill: Callable[[Any], Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(handle, "w+b") as stream:
             fill(stream)
         Path(temporary).chmod(0o666 & ~umask())
         Path(temporary).replace(path)

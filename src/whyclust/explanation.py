@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
+from whyclust._validation import is_sparse
+from whyclust.fidelity import Fidelity
 from whyclust.network.values import FactoredValues, top_columns
+from whyclust.saving.registry import saved
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from whyclust.auditing import Audit
-    from whyclust.fidelity import Fidelity
     from whyclust.summary import Summary
+
+PER_ROW = ("base_values", "explained", "evidence", "clusters", "assigned", "competitors")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -145,8 +149,7 @@ class Explanation:
                 f"rows={rows!r} do not fit an explanation of {len(self)} rows, expected a position, a slice, "
                 "a mask or a list of positions."
             )
-        per_row = ["base_values", "explained", "evidence", "clusters", "assigned", "competitors"]
-        per_row += [] if self.given is None else ["given"]
+        per_row = PER_ROW if self.given is None else (*PER_ROW, "given")
         return replace(
             self,
             values=self.values[chosen],
@@ -267,6 +270,74 @@ class Explanation:
 
     def save(self, path: str | Path) -> Path:
         """Write to a .parquet or .npz file, which :func:`whyclust.load` reads; no pickle."""
-        from whyclust.files import save
+        from whyclust.saving import save
 
         return save(self, path)
+
+
+# --- files: an explanation is its fields, and rows have one set of labels ---------------------------------
+
+
+def _parts(explanation: Explanation) -> dict[str, Any]:
+    import pandas as pd
+
+    from whyclust.saving.frames import as_index
+
+    parts = {part.name: getattr(explanation, part.name) for part in fields(explanation)}
+    data, index = explanation.data, as_index(explanation.index)
+    if is_frame(data):
+        # The frame's own index also knows its names.
+        index = data.index if np.array_equal(np.asarray(data.index), explanation.index) else index
+        data = data.reset_index(drop=True)
+    elif data.dtype == object:
+        data = pd.DataFrame(data, dtype=object)
+    return {**parts, "data": data, "index": index, "framed": is_frame(explanation.data)}
+
+
+def _restored(parts: dict[str, Any]) -> Explanation:
+    """An explanation of what a file says, or an error: nothing may be amiss that breaks later."""
+    import pandas as pd
+
+    from whyclust.saving.frames import as_index
+
+    data, labels = parts["data"], parts["index"]
+    index = labels if isinstance(labels, pd.Index) else as_index(labels)
+    if is_frame(data):
+        data = data.set_axis(index) if parts.get("framed", True) else data.to_numpy(dtype=object)
+    known = {key: part for key, part in parts.items() if key != "framed"}
+    found = Explanation(**{**known, "data": data, "index": np.asarray(index)})
+    n_rows, n_columns = found.shape
+    per_row = [getattr(found, name) for name in PER_ROW] + ([] if found.given is None else [found.given])
+    fits = (
+        found.values.dtype.kind == "f"
+        and found.data.shape == (n_rows, n_columns)
+        and all(array.shape == (n_rows,) for array in [*per_row, found.index])
+        and len(found.feature_names) == n_columns
+        and all(isinstance(name, str) for name in [*found.feature_names, found.rule])
+        and 0 < found.beta < np.inf
+        and isinstance(found.details, dict)
+        and isinstance(found.fidelity, Fidelity | None)
+    )
+    if not fits:
+        raise ValueError("The parts do not make an explanation.")
+    return found
+
+
+def _column_names(explanation: Explanation) -> dict[str, Any]:
+    """What parts are called as columns of a table."""
+    if explanation.is_factored or is_sparse(explanation.data):
+        raise ValueError(
+            "The explanation of a sparse table has too many columns for Parquet: save it as .npz, "
+            "or save part of it, ex.values[rows, columns]."
+        )
+    singular = {"clusters": "cluster", "competitors": "competitor", "base_values": "base_value"}
+    return {
+        "index": "row",
+        **{name: singular.get(name, name) for name in ("clusters", "assigned", "competitors")},
+        **{name: singular.get(name, name) for name in ("evidence", "explained", "base_values", "given")},
+        "values": [f"relevance.{name}" for name in explanation.feature_names],
+        "data": [f"data.{name}" for name in explanation.feature_names],
+    }
+
+
+saved(Explanation, take_apart=_parts, put_together=_restored, columns=_column_names)

@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust.saving.registry import saved
+
 # Below this share of held-out rows a cluster's explanation tells more of the surrogate than of the labels.
 ENOUGH_AGREEMENT = 0.9
 # A sentence names this many clusters; the others are counted.
 _CLUSTERS_NAMED = 5
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Fidelity:
     """Agreement of a surrogate with the labels given to it.

@@ -30,8 +30,10 @@ from whyclust.cluster._starts import (
     random_labels,
     run_k_means,
 )
+from whyclust.saving.registry import saved
 
 
+@saved
 class KernelKMeans(ClusterMixin, BaseEstimator):
     """K-means in the feature space of a kernel.
 

@@ -30,6 +30,7 @@ from whyclust.cluster._surrogate_selection import (
     search,
 )
 from whyclust.fidelity import Fidelity
+from whyclust.saving.registry import saved
 
 # Settings are compared on at most this many rows.
 _SELECTION_ROWS = 2_000
@@ -37,6 +38,7 @@ _SELECTION_ROWS = 2_000
 _ONE_SCALE = 3.0
 
 
+@saved
 class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
     """Prototypes that reproduce given labels, so that these can be explained.
 

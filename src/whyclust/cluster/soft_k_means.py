@@ -27,11 +27,13 @@ from whyclust.cluster._mixture_em import (
     scale_from_spread,
 )
 from whyclust.cluster._starts import SEED_LIMIT, check_enough_distinct_points, is_better
+from whyclust.saving.registry import saved
 
 #: Soft k-means is a single mixture with one component per cluster.
 ONE_GROUP = np.array([0])
 
 
+@saved
 class SoftKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """K-means with probabilities p_c(x) ∝ exp(−τ‖x − μ_c‖²).
 

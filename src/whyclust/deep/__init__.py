@@ -10,6 +10,7 @@ except ImportError as error:
     raise ImportError("whyclust.deep needs PyTorch: pip install 'whyclust[torch]'.") from error
 
 from whyclust.deep import explained as _explained  # noqa: F401  (registers the networks of all models)
+from whyclust.deep import stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
 from whyclust.deep.autoencoder_k_means import AutoencoderKMeans
 from whyclust.deep.clustering_module import ClusteringModule
 from whyclust.deep.clustering_network import CNet

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from whyclust.deep.parameters import Declared, number, optional, path, setting, 
 from whyclust.deep.phases import DeepModel, refuse_infinite
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training import Progress, evaluating, train
+from whyclust.saving.registry import saved
 
 _BLOCK = 4096
 # Squares of larger numbers, summed over columns, leave single precision.
@@ -35,6 +36,20 @@ _LARGEST = 1e12
 _SWALLOWED = 0.95
 # Settings that do not change what is learned.
 _ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device"}
+
+
+def _take_apart(estimator: DeepClusterer) -> dict[str, Any]:
+    from whyclust.deep.stored import to_arrays
+
+    check_is_fitted(estimator, "model_")
+    description, arrays = to_arrays(estimator)
+    return {"description": description, "arrays": arrays}
+
+
+def _put_together(parts: dict[str, Any]) -> DeepClusterer:
+    from whyclust.deep.stored import from_arrays
+
+    return from_arrays(parts["description"], parts["arrays"])
 
 
 class DeepClusterer(
@@ -110,16 +125,12 @@ class DeepClusterer(
     checkpoint: Any = setting(None, path)
     checkpoint_every: int = setting(10, whole(1))
 
-    #: Every deep clustering that was defined, by the name under which a file knows it.
-    known: ClassVar[dict[str, type[DeepClusterer]]] = {}
-
     def __init_subclass__(cls, **options: Any) -> None:
+        """Every model can be saved; files call those of others by their full name."""
         super().__init_subclass__(**options)
-        taken = DeepClusterer.known.get(cls.__name__)
-        # Nobody takes over the name of one of whyclust's own; what cannot be built is not one yet.
-        free = taken is None or not taken.__module__.startswith("whyclust.")
-        if free and cls._model is not DeepClusterer._model:
-            DeepClusterer.known[cls.__name__] = cls
+        own = cls.__module__.startswith("whyclust.")
+        name = cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"
+        saved(cls, name=name, take_apart=_take_apart, put_together=_put_together)
 
     # --- to be said by a model -----------------------------------------------------------------
 

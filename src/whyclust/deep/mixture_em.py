@@ -36,6 +36,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from whyclust.cluster._distances import row_blocks, squared_distances
+from whyclust.saving.registry import saved
 
 _SEEDS = np.iinfo(np.int32).max
 # A cluster of less than this part of a row has no mean of its own: it keeps its centre.
@@ -101,6 +102,7 @@ def em_step(
     return moved, new_weights / new_weights.sum(), objective
 
 
+@saved
 class ClusteringModuleEM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """The clustering module's mixture, fitted by expectation maximisation (CM-EM).
 

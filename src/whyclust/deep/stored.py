@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from whyclust.deep.base import DeepClusterer
+from whyclust.saving.registry import of_name, of_thing
 
 # Settings that an autoencoder is built from.
 _ARCHITECTURE = ("embedding_dim", "hidden", "activation", "image_shape")
@@ -28,9 +29,10 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
     arrays : dict of ndarray
         ``state.*`` of the torch module, ``fitted.*`` of the estimator.
     """
+    entry: Any = of_thing(estimator)
     fitted: dict[str, Any] = {}
     description = {
-        "class": type(estimator).__name__,
+        "class": entry.name,
         "settings": _settings(estimator),
         "n_features": int(estimator.n_features_in_),
         "n_embedding": int(estimator._n_features_out),
@@ -73,12 +75,9 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Deep
 
 
 def _unfitted(name: str, settings: dict[str, Any]) -> DeepClusterer:
-    kind = DeepClusterer.known.get(name)
-    if kind is None:
-        raise ValueError(
-            f"{name!r} is not a deep clustering that is known here: import the module that defines it, or "
-            "update whyclust."
-        )
+    kind = of_name(name, "whyclust.deep").kind
+    if not issubclass(kind, DeepClusterer):
+        raise ValueError(f"{kind.__name__} is not a deep clustering.")
     return kind(**{key: _value(value) for key, value in settings.items()})
 
 
@@ -111,7 +110,8 @@ def _settings(estimator: DeepClusterer) -> dict[str, Any]:
 
 def _plain(name: str, value: Any) -> Any:
     if isinstance(value, DeepClusterer):
-        return {"class": type(value).__name__, "settings": _settings(value)}
+        entry: Any = of_thing(value)
+        return {"class": entry.name, "settings": _settings(value)}
     if isinstance(value, (tuple, list)):
         return [_plain(name, item) for item in value]
     if isinstance(value, np.ndarray):

@@ -12,6 +12,7 @@ from torch import nn
 
 from whyclust import propagate
 from whyclust.deep.trunk import Trunk
+from whyclust.saving.registry import saved
 
 _CONVOLUTION = (
     "in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "padding_mode",
@@ -154,3 +155,16 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _take_apart(trunk: Trunk) -> dict[str, Any]:
+    description, arrays = to_arrays(trunk)
+    return {"description": description, "arrays": arrays}
+
+
+saved(
+    Trunk,
+    take_apart=_take_apart,
+    put_together=lambda parts: from_arrays(parts["description"], parts["arrays"]),
+    alone=False,
+)

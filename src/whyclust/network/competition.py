@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from whyclust.network.nodes import Nodes, OnNodes, Scores, subtract_cross
 from whyclust.network.noise import Noise
 from whyclust.network.pools import absent
+from whyclust.saving.registry import saved
 
 
 class EveryOther:
@@ -57,6 +58,7 @@ class KernelScores(Scores):
     total: NDArray
 
 
+@saved
 @dataclass(frozen=True)
 class Competition(EveryOther, OnNodes):
     """Every cluster against every other one.

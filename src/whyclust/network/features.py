@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from whyclust._frames import take_columns
 from whyclust._validation import is_sparse
+from whyclust.saving.registry import saved
 
 Matrix = Any  # a dense or a CSR array
 
@@ -66,6 +67,7 @@ class Trunk(Protocol):
         ...
 
 
+@saved
 @dataclass(frozen=True)
 class AffineMap:
     """a = matrix · (x − origin) + offset.
@@ -154,6 +156,7 @@ class AffineMap:
         return np.asarray(vectors @ self.matrix)
 
 
+@saved
 @dataclass(frozen=True)
 class Features:
     """From the user's table to the space of the head.

@@ -18,6 +18,7 @@ from whyclust.network.folded import Folded
 from whyclust.network.nodes import Nodes
 from whyclust.network.noise import Noise
 from whyclust.network.tournament import Tournament
+from whyclust.saving.registry import saved
 
 
 class Head(Protocol):
@@ -52,6 +53,7 @@ class Head(Protocol):
         ...
 
 
+@saved
 @dataclass(frozen=True)
 class PrototypeHead:
     """Clusters as sets of prototypes; a cluster is as near as its soft-nearest prototype.
@@ -199,6 +201,7 @@ def fold_prototypes(
     )
 
 
+@saved
 @dataclass(frozen=True)
 class LinearHead:
     """Logits z_k = w_k·a + b_k (softmax heads, Props. 6 and 7), explained against a reference.
@@ -254,6 +257,7 @@ class LinearHead:
         return Competition(nodes, starts=None, gamma=1.0, background=None, metric=None)
 
 
+@saved
 @dataclass(frozen=True)
 class TreeHead:
     """A binary tree of centres: a cluster's competitors are the siblings of its ancestors.

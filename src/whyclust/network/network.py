@@ -29,6 +29,7 @@ from whyclust.network.nodes import first_equal
 from whyclust.network.pools import RULES, MinPool, Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.values import FactoredValues
+from whyclust.saving.registry import saved
 
 # Working arrays of one block fit the caches: more gains nothing, less costs calls.
 _BLOCK_BYTES = 1 << 23
@@ -75,6 +76,7 @@ class Block:
     response: Any
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Neuralized:
     """A clustering as a network of features, head and pool.
@@ -112,6 +114,8 @@ class Neuralized:
     image_shape: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        if not 0 < self.beta < np.inf:
+            raise ValueError(f"beta={self.beta!r}, expected a positive, finite number.")
         if self.head.n_clusters < 2:
             raise ValueError(
                 "The model has one cluster, so there is no other cluster to be in: "
@@ -241,8 +245,7 @@ class Neuralized:
         logits = self.logits(X) * stiffness
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
-        logits /= logits.sum(axis=1, keepdims=True)
-        return logits
+        return logits / logits.sum(axis=1, keepdims=True)
 
     def evidence(
         self, X: Any, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None

@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._validation import is_sparse
+from whyclust.saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True)
 class Nodes:
     """Scores ``slopes·x − constants`` around `center`, at `positions`.

@@ -26,6 +26,7 @@ from whyclust.network.steps import (
     selection,
     step_describer,
 )
+from whyclust.saving.registry import saved
 
 
 def trace_features(steps: Sequence[tuple[str, Any]], n_columns: int) -> Features:
@@ -157,6 +158,7 @@ def _changed(features: Features, **changes: Any) -> Features:
     return Features(**{**values, **changes})
 
 
+@saved
 @dataclass
 class InItsForm:
     """A transformer that is handed frames if it was fitted on frames, arrays otherwise."""
@@ -200,6 +202,7 @@ def _as_known(table: Any, categories: Sequence[NDArray]) -> Any:
     return table
 
 
+@saved
 @dataclass
 class ColumnEncoder:
     """Several encoders, each on columns of its own, side by side."""
@@ -313,6 +316,7 @@ def feature_parts(features: Features) -> list[Part]:
     return parts
 
 
+@saved
 @dataclass
 class Sequential:
     """Transformers one after the other."""

@@ -14,6 +14,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.saving.registry import saved
+
 RULES = ("min_take_most", "expected")
 
 
@@ -71,6 +73,7 @@ def _softmin(h: NDArray, smallest: NDArray, stiffness: float, total: NDArray | f
     return p
 
 
+@saved
 @dataclass(frozen=True)
 class MinPool:
     """f_c = min_k h_k: the nearest competitor decides (Prop. 1, layer 2)."""
@@ -129,6 +132,7 @@ def _ratio(numerator: NDArray, denominator: NDArray) -> NDArray:
     return ratio
 
 
+@saved
 @dataclass(frozen=True)
 class SoftMinPool:
     """f_c = LME⁻¹_k {s h_k − log(N−1) + log((1−θ)/θ)}: is p_c above θ? (Prop. 7, Eq. 30).

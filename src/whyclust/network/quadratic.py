@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from whyclust.network.competition import EveryOther
 from whyclust.network.features import AffineMap
 from whyclust.network.nodes import Scores
+from whyclust.saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True)
 class QuadraticHead:
     """Clusters with a mean, a precision matrix and a constant each.

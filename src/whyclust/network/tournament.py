@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from whyclust.network.nodes import Nodes, OnNodes, Scores, subtract_cross
 from whyclust.network.pools import absent
+from whyclust.saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True)
 class Tournament(OnNodes):
     """A tree: at each split the point's side against the other side.

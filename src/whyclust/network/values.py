@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from whyclust.network.competition import Competition
 from whyclust.network.indexing import read_axis, read_key
 from whyclust.network.tournament import Tournament
+from whyclust.saving.registry import saved
 
 _BLOCK_NUMBERS = 1 << 22
 # Single numbers that are made at once: at worst each has a row and a column of its own.
 _BLOCK_PAIRS = 1 << 11
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class FactoredValues:
     """An array of shape (n_rows, n_columns) that is computed where it is looked at.

@@ -1,0 +1,95 @@
+"""Save and load: arrays and JSON in one file, nothing that can run code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from whyclust._atomic import write_whole
+from whyclust.saving import archives
+from whyclust.saving.packing import pack, unpack
+from whyclust.saving.registry import UnknownKindError, of_thing
+
+# Files of format 1 are still read.
+FORMAT = 2
+
+
+def save(thing: Any, path: str | Path) -> Path:
+    """Write one of our estimators, a network or an explanation to a file.
+
+    Explanations go to .parquet or .npz, everything else to .npz. The file is complete or not
+    there at all. A class of your own is saved, too, once it is registered with :func:`whyclust.saved`.
+
+    Examples
+    --------
+    >>> import tempfile, whyclust as wc
+    >>> from pathlib import Path
+    >>> model = wc.cluster.SoftKMeans(2, n_init=1, random_state=0).fit([[0.0], [1.0], [9.0]])
+    >>> path = Path(tempfile.mkdtemp()) / "model.npz"
+    >>> wc.load(wc.save(model, path)).predict([[8.0]]) == model.predict([[8.0]])
+    array([ True])
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    entry = of_thing(thing)
+    if entry is None or not entry.alone:
+        raise TypeError(
+            f"{type(thing).__name__} is not one of whyclust's own models, networks or explanations: "
+            "save wc.neuralize(model), which predicts and explains."
+        )
+    if suffix == ".parquet" and entry.columns is not None:
+        from whyclust.saving import parquet
+
+        columns = entry.columns(thing)
+        content, arrays = pack(thing)
+        return write_whole(path, lambda stream: parquet.write(stream, FORMAT, content, arrays, columns))
+    if suffix != ".npz":
+        expected = ".npz" if entry.columns is None else ".parquet or .npz"
+        raise ValueError(f"{path.name} ends in {suffix!r}, expected {expected}: rename the file.")
+    content, arrays = pack(thing)
+    return write_whole(path, lambda stream: archives.write(stream, FORMAT, content, arrays))
+
+
+def load(path: str | Path) -> Any:
+    """Read what :func:`save` wrote; files that hold anything else are refused.
+
+    Only registered classes (whyclust's own and scikit-learn's encoders) are made, from arrays and numbers;
+    nothing in a file is ever called, and a file whose bytes have changed is refused.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r}: check the name.")
+    with path.open("rb") as stream:
+        start = stream.read(4)
+    refused = ValueError(
+        f"{path.name} is not a file that whyclust has written, or it is damaged: expected .npz or "
+        ".parquet from wc.save."
+    )
+    try:
+        if start == b"PAR1":
+            from whyclust.saving import parquet
+
+            written, version, content, arrays = parquet.read(path)
+        elif start[:2] == b"PK":
+            written, version, content, arrays = archives.read(path)
+        else:
+            raise refused
+    except Exception:  # whatever a damaged file raises, the user needs one sentence
+        raise refused from None
+    if written not in range(1, FORMAT + 1):
+        raise ValueError(
+            f"{path.name} has format {written!r:.20} (whyclust {version!s:.20}), expected {FORMAT} or less: "
+            "use the version of whyclust that wrote it."
+        )
+    try:
+        thing = unpack(content, arrays)
+        entry = of_thing(thing)
+        if entry is None or not entry.alone:
+            raise refused
+    except UnknownKindError as error:
+        raise ValueError(f"{path.name} {error}") from None
+    except ImportError:
+        raise
+    except Exception:
+        raise refused from None
+    return thing
