@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import feather
 
 from whyclust.tables import plan_table, preparation, read_table
 from whyclust.tables.delimited import decode, sniff_delimiter
@@ -251,6 +252,33 @@ def test_names_that_occur_twice_are_numbered_and_reported(tmp_path):
 def test_a_stored_index_becomes_a_column(tmp_path):
     FRAME.set_index(pd.Index(["r1", "r2", "r3"], name="who")).to_parquet(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == ["who", "a", "b", "c"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_a_stored_index_called_as_a_column(suffix, tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [1, 2, 3]}, index=pd.Index(["x", "y", "z"], name="a"))
+    path = tmp_path / f"t.{suffix}"
+    frame.to_parquet(path) if suffix == "parquet" else feather.write_feather(
+        pa.Table.from_pandas(frame), path
+    )
+    table = read_table(path)
+    assert table.frame.columns.tolist() == ["a (index)", "a", "b"]
+    assert table.frame["a"].tolist() == [1.0, 2.0, 4.0]
+    assert table.notes == ["The stored index is called 'a' as a column is: it became 'a (index)'."]
+
+
+def test_stored_levels_called_alike(tmp_path):
+    levels = pd.MultiIndex.from_product([["u", "v"], [1, 2]], names=["b", "b"])
+    pd.DataFrame({"a": [1.0, 2.0, 4.0, 8.0], "level_0": 1, "index": 2}, index=levels).to_parquet(
+        tmp_path / "t.parquet"
+    )
+    assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == [
+        "b",
+        "b (2)",
+        "a",
+        "level_0",
+        "index",
+    ]
 
 
 def parquet_bytes():

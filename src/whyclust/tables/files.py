@@ -198,9 +198,14 @@ def _read_arrow(path: Path) -> Table:
 def _from_arrow(table: object) -> Table:
     frame = table.to_pandas()  # type: ignore[attr-defined]
     # A stored index with a name (or of strings) identifies rows, so it becomes a column again.
-    if not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.reset_index()
-    return Table(frame)
+    if isinstance(frame.index, pd.RangeIndex):
+        return Table(frame)
+    taken = [name for name in dict.fromkeys(frame.index.names) if name in frame.columns]
+    frame.index.names = [f"{name} (index)" if name in taken else name for name in frame.index.names]
+    notes = [
+        f"The stored index is called '{name}' as a column is: it became '{name} (index)'." for name in taken
+    ]
+    return Table(frame.reset_index(allow_duplicates=True), notes)
 
 
 def _damaged(kind: str, error: Exception) -> str:
