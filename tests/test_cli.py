@@ -294,7 +294,7 @@ def test_folders_that_cannot_be_made(iris, folder, capsys, monkeypatch):
     def fail(*arguments, **options):
         raise PermissionError(13, "Permission denied", "/somewhere/.whyclust-x")
 
-    monkeypatch.setattr("whyclust.result_files.tempfile.mkdtemp", fail)
+    monkeypatch.setattr("whyclust.result_files.folder_beside", fail)
     sentence = refused(capsys, "explain", "iris.csv", "--out", "new")
     assert "cannot create folder 'new' (Permission denied)" in sentence
     assert "Errno" not in sentence

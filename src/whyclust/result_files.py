@@ -6,15 +6,13 @@ import json
 import math
 import os
 import shutil
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whyclust import save
-from whyclust._atomic import umask
+from whyclust._atomic import folder_beside
 from whyclust.job import Result
 from whyclust.report import to_html
 
@@ -51,11 +49,8 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
         raise ValueError(_cannot_create(folder.parent, error)) from error
     # In the folder itself if it exists: it may lie on another disk than its parent.
     near = folder if folder.exists() else folder.parent
-    for left in near.glob(".whyclust-*"):  # of a run that was killed
-        if left.is_dir() and time.time() - left.stat().st_mtime > 3600:
-            shutil.rmtree(left, ignore_errors=True)
     try:
-        beside = Path(tempfile.mkdtemp(prefix=".whyclust-", dir=near))
+        beside = folder_beside(near)
     except OSError as error:
         raise ValueError(_cannot_create(folder, error)) from error
     try:
@@ -111,7 +106,7 @@ def check_folder(folder: Path, *, audit: bool = False) -> None:
         raise ValueError(f"'{existing}' cannot be written to: name another folder for the results.")
     try:
         # Some folders look writable and are not.
-        Path(tempfile.mkdtemp(prefix=".whyclust-", dir=existing)).rmdir()
+        folder_beside(existing).rmdir()
     except OSError as error:
         raise ValueError(_cannot_create(folder, error)) from error
 
@@ -134,10 +129,10 @@ def _move(beside: Path, folder: Path) -> None:
     if folder.exists():
         # The report goes last: who finds a new report finds the rest new, too.
         for path in sorted(beside.iterdir(), key=lambda path: path.name == "report.html"):
+            if (folder / path.name).exists():
+                shutil.copymode(folder / path.name, path)
             path.replace(folder / path.name)
         return
-    # A temporary folder is private; the result has the permissions that any new folder gets.
-    beside.chmod(0o777 & ~umask())
     beside.replace(folder)
 
 
