@@ -137,8 +137,6 @@ class Explanation:
         """
         if isinstance(rows, tuple) or rows is None:
             raise TypeError("An explanation is sliced by rows only: use ex.values[rows, columns].")
-        if isinstance(rows, (bool, np.bool_)):
-            raise TypeError(f"rows={rows} is one answer, expected a position, or a mask of one for each row.")
         positions = self._positions(rows)
         try:
             chosen = np.atleast_1d(np.arange(len(self))[positions])
