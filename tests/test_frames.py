@@ -359,7 +359,7 @@ def test_masks_of_rows_without_names(customers):
     np.testing.assert_array_equal(ex[pd.Series([5, 3])].index, [5, 3])
     with pytest.raises(IndexError, match="do not fit an explanation of 30 rows"):
         ex[mask[1:]]
-    with pytest.raises(TypeError, match="rows=True"):
+    with pytest.raises(IndexError, match="rows=True"):
         ex[True]
 
 
