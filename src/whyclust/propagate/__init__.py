@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whyclust.propagate.torch_assignment import image_rules
-    from whyclust.propagate.torch_modules import Concatenate, Residual, Sum
+    from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum
     from whyclust.propagate.torch_propagate import Propagation, propagate, propagate_layers
     from whyclust.propagate.torch_rules import (
         AlphaBeta,
@@ -35,6 +35,7 @@ __all__ = [
     "Epsilon",
     "Flat",
     "Gamma",
+    "Gated",
     "Propagation",
     "Residual",
     "Rule",
@@ -51,7 +52,7 @@ __all__ = [
 
 _MODULES = {
     "torch_assignment": ("image_rules",),
-    "torch_modules": ("Concatenate", "Residual", "Sum"),
+    "torch_modules": ("Concatenate", "Gated", "Residual", "Sum"),
     "torch_propagate": ("Propagation", "propagate", "propagate_layers"),
     "torch_rules": (
         "AlphaBeta",

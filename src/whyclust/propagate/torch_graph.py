@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from torch import Tensor, fx, nn
 
-from whyclust.propagate.torch_affine import unweighted
+from whyclust.propagate.torch_affine import plain, unweighted
 from whyclust.propagate.torch_modules import Sum
+from whyclust.propagate.torch_products import DIVIDING, MULTIPLYING, OneForward, relevant, takers
 from whyclust.propagate.torch_walk import Down, Walk, by_rule, evaluating, leaves_of, moved, padded, run
 
 # What a forward may call besides its layers; strings are methods of tensors.
@@ -20,6 +21,7 @@ JOINING = {torch.cat, torch.concat, torch.concatenate}
 ELEMENTWISE = {
     *(F.relu, F.leaky_relu, F.gelu, F.elu, F.silu, F.softplus, F.tanh, F.sigmoid),
     *(torch.relu, torch.tanh, torch.sigmoid, "relu", "relu_", "tanh", "sigmoid", "contiguous"),
+    *(torch.clamp, torch.clip, "clamp", "clip", F.hardtanh, F.hardsigmoid),
 }
 DROPPING = {F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout}
 MOVING = {
@@ -39,24 +41,19 @@ ASKING = {"size", "dim", getattr, operator.getitem}
 SharesDown = Callable[[Tensor], tuple[Tensor, ...]]
 
 
-class _Tracer(fx.Tracer):
-    """Reads one forward; those of the modules it calls are read when relevance gets there."""
-
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        """Whether a call of this module is one node."""
-        return True
-
-
 def graph(module: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
     """Lead inputs through the calls of a module's forward; return outputs and the way down."""
     nodes = _trace(module, name)
+    reached = relevant(nodes, module)
     start = nodes[0]
     values: dict[fx.Node, Any] = {start: inputs}
     ways: list[tuple[fx.Node, list[fx.Node], SharesDown]] = []
     place = 1
     while nodes[place].op != "output":
         first = nodes[place]
-        if first.op == "call_module":
+        if first not in reached:
+            values[first] = _value(first, module, values)
+        elif first.op == "call_module":
             last = _end_of_run(nodes, place)
             leaves = [
                 leaf
@@ -93,6 +90,25 @@ def graph(module: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
     return values[end], way_down
 
 
+def _value(node: fx.Node, module: nn.Module, values: dict[fx.Node, Any]) -> Any:
+    """What a node computes, where no relevance passes it: a gate, a parameter."""
+    target: Any = node.target
+    if node.op == "get_attr":
+        return plain(operator.attrgetter(target)(module))
+
+    # Some functions work in place: what they are given may be used elsewhere.
+    def own(other: fx.Node) -> Any:
+        return values[other].clone() if isinstance(values[other], Tensor) else values[other]
+
+    args, kwargs = fx.node.map_arg((node.args, node.kwargs), own)
+    if node.op == "call_module":
+        layer = module.get_submodule(target)
+        with evaluating(layer):
+            return plain(layer(*args, **kwargs))
+    function = getattr(type(args[0]), target) if isinstance(target, str) else target
+    return function(*args, **kwargs)
+
+
 def _trace(module: nn.Module, name: str) -> list[fx.Node]:
     kind = type(module).__name__
     advice = (
@@ -101,7 +117,7 @@ def _trace(module: nn.Module, name: str) -> list[fx.Node]:
     )
     try:
         with evaluating(module):
-            nodes = list(_Tracer().trace(module).nodes)
+            nodes = list(OneForward().trace(module).nodes)
     except Exception as error:  # a forward may fail in any way on what are not tensors
         raise TypeError(
             f"Layer {name!r} is a {kind}, whose forward cannot be read as a graph ({error}): {advice}"
@@ -161,6 +177,17 @@ def _called(
         rule = walk.rules.rule(own_name, Sum())
         outputs, down = by_rule(total, rule, own_name, torch.stack(args, dim=1), walk)
         return outputs, list(node.args), lambda relevance: down(relevance).unbind(dim=1)
+    if target in MULTIPLYING | DIVIDING:
+        taken = takers(node, module)
+        if taken:
+            outputs = args[0] * args[1] if target in MULTIPLYING else args[0] / args[1]
+            shapes = [values[other].shape for other in taken]
+            count = len(taken)
+            return (
+                outputs,
+                taken,
+                lambda relevance: tuple((relevance / count).sum_to_size(shape) for shape in shapes),
+            )
     if target in JOINING:
         joined: Any = node.kwargs.get("tensors", node.args[0] if node.args else ())
         parts, dim = [values[part] for part in joined], kwargs.get("dim", args[1] if len(args) > 1 else 0)

@@ -1,4 +1,4 @@
-"""Sums and concatenations of branches as modules, so that relevance can be led through them."""
+"""Sums, concatenations and products of branches as modules, so that relevance can be led through them."""
 
 from __future__ import annotations
 
@@ -46,6 +46,34 @@ class Residual(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Shortcut plus chain."""
         return self.shortcut(inputs) + self.layers(inputs)
+
+
+class Gated(nn.Module):
+    """Inputs, or what a signal makes of them, times a gate that is computed from the same inputs.
+
+    A gate says how much passes, not what: all relevance goes to the signal (Arras et al., 2017), and the
+    gate may be any module.
+
+    Parameters
+    ----------
+    gate : nn.Module
+        Returns factors, of the shape of the signal or one that broadcasts to it.
+    signal : nn.Module, optional
+        What the inputs pass before they are weighed.
+
+    >>> layer = Gated(nn.Sequential(nn.Linear(3, 3), nn.Sigmoid()))
+    >>> layer(torch.zeros(5, 3)).shape
+    torch.Size([5, 3])
+    """
+
+    def __init__(self, gate: nn.Module, *, signal: nn.Module | None = None) -> None:
+        super().__init__()
+        self.gate = gate
+        self.signal = nn.Identity() if signal is None else signal
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Signal times gate."""
+        return self.signal(inputs) * self.gate(inputs)
 
 
 class Concatenate(nn.Module):

@@ -23,10 +23,11 @@ from whyclust.propagate.torch_affine import (
     is_builtin,
     merged_after,
     merged_before,
+    plain,
     unweighted,
 )
 from whyclust.propagate.torch_assignment import Assignment
-from whyclust.propagate.torch_modules import Concatenate, Residual, Sum
+from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum
 from whyclust.propagate.torch_rules import Rule
 
 Down = Callable[[Tensor], Tensor]
@@ -208,7 +209,10 @@ def _layer(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
         return _sum(layer, name, inputs, walk)
     if is_builtin(layer, (Concatenate,)):
         return _concatenation(layer, name, inputs, walk)
-    if any(True for _ in layer.children()):
+    if is_builtin(layer, (Gated,)):
+        return _gated(layer, name, inputs, walk)
+    # PyTorch's own layers without a rule are told by name; what a user has written is read.
+    if any(True for _ in layer.children()) or not type(layer).__module__.startswith("torch."):
         # This module is above the one that reads forwards, which calls back for every layer found.
         from whyclust.propagate.torch_graph import graph
 
@@ -290,6 +294,14 @@ def _concatenation(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> t
         return _gathered([way for _, way in ways], shares, walk)
 
     return torch.cat(parts, dim=layer.dim), down
+
+
+def _gated(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
+    """The gate is a weight of the signal, which takes all."""
+    with evaluating(layer.gate):
+        gate = plain(layer.gate(inputs.clone()))
+    outputs, down = chain(layer.signal, f"{name}.signal" if name else "signal", inputs, walk)
+    return outputs * gate, lambda relevance: down(relevance.sum_to_size(outputs.shape))
 
 
 def _gathered(ways: list[Down], shares: tuple[Tensor, ...], walk: Walk) -> Tensor:
