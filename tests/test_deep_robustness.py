@@ -133,7 +133,7 @@ def test_boxes_are_not_moved_to_the_reference():
     expected = propagate(
         trunk.module, torch.from_numpy(images), torch.from_numpy(at_outputs), rules=ZBox(0.0, 1.0)
     )
-    np.testing.assert_array_equal(trunk.relevance(images, at_outputs), expected.numpy())
+    np.testing.assert_array_equal(trunk.passage(images).relevance(at_outputs), expected.numpy())
     assert np.isfinite(wc.explain(with_rules(net, "image"), images).values).all()
 
 

@@ -17,8 +17,8 @@ from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
 from whyclust.network import Neuralized, SoftMinPool
 from whyclust.network.models import last_step
-from whyclust.network.network import Relevance
 from whyclust.network.neuralizing import network_for
+from whyclust.network.relevance import Relevance
 from whyclust.surrogates import surrogate_of
 
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from whyclust.deep.trunk import Trunk, has_hooks
+from whyclust.deep.trunk import Trunk, device_of, has_hooks
 from whyclust.network import AffineMap
 from whyclust.propagate.torch_affine import affine_of, is_builtin
 from whyclust.propagate.torch_walk import UNCHANGED
@@ -66,8 +66,8 @@ def _flat(module: nn.Module) -> list[nn.Module]:
 
 def _inputs(layers: list[nn.Module], reference: NDArray) -> list[Tensor]:
     """What each layer is given for the reference, and what the last one returns."""
-    parameter = next((tensor for layer in layers for tensor in layer.parameters()), torch.zeros(()))
-    values = torch.from_numpy(np.array(reference, dtype=np.float32)[None]).to(parameter.device)
+    values = torch.from_numpy(np.array(reference, dtype=np.float32)[None])
+    values = values.to(device_of(nn.Sequential(*layers)))
     found = [values]
     with torch.no_grad():
         for layer in layers:

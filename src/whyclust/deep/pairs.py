@@ -12,6 +12,7 @@ from torch import nn
 
 from whyclust._validation import Table, is_sparse, numeric, read_table, refuse_not_finite
 from whyclust.deep.affine_end import split_encoder
+from whyclust.deep.trunk import device_of
 from whyclust.network import AffineMap, Features, LinearHead, MinPool, Neuralized, Parts, PrototypeHead
 from whyclust.network.agreement import COMPARED
 from whyclust.network.models import last_step
@@ -71,9 +72,9 @@ def _numbers(table: Table) -> NDArray:
 
 
 def _embedded(encoder: nn.Module, values: NDArray) -> NDArray:
-    parameter = next(encoder.parameters(), torch.zeros(()))
+    rows = torch.from_numpy(values.astype(np.float32)).to(device_of(encoder))
     with torch.no_grad():
-        return encoder(torch.from_numpy(values.astype(np.float32)).to(parameter.device)).cpu().numpy()
+        return encoder(rows).cpu().numpy()
 
 
 def _of_rows(encoder: nn.Module, table: Table, reference: NDArray) -> nn.Module:

@@ -19,6 +19,7 @@ from torch import nn
 from whyclust.propagate import Centered, Flat, Gamma, Rule, WSquare, ZBox, propagate
 from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
 from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layers
+from whyclust.propagate.torch_propagate import Ascent
 
 _BLOCK = 1024
 # Measured on pen positions and digits (docs/measurements.md): the paper's 0.1 is less faithful.
@@ -29,10 +30,12 @@ DEFAULT = Gamma(0.01)
 class Trunk:
     """A module from rows of numbers to activations, and the way back.
 
+    Rows are led to the device on which the module is.
+
     Parameters
     ----------
     module : nn.Module
-        In eval mode; not changed.
+        In eval mode and single precision; not changed.
     n_inputs, n_outputs : int
     reference : ndarray of shape (n_inputs,)
         From where the first layer sees its inputs, usually the mean of the data: columns may have no
@@ -50,16 +53,22 @@ class Trunk:
 
     @classmethod
     def of(cls, module: nn.Module, reference: NDArray) -> Trunk:
-        """A copy on the CPU, measured with the reference."""
+        """A copy on the module's own device, measured with the reference."""
         hooked = [name for name, part in module.named_modules() if has_hooks(part)]
         if hooked:
             raise TypeError(
                 f"Layer {hooked[0]!r} of the encoder has a hook, which relevance cannot be led through: "
                 "remove it, or make it a layer."
             )
-        module = copy.deepcopy(module).cpu().float().eval().requires_grad_(False)
-        reference = np.asarray(reference, dtype=np.float32)
-        return cls(module, len(reference), int(module(torch.from_numpy(reference[None])).shape[1]), reference)
+        module = copy.deepcopy(module).float().eval().requires_grad_(False)
+        reference = np.array(reference, dtype=np.float32)
+        outputs = module(torch.from_numpy(reference[None]).to(device_of(module)))
+        return cls(module, len(reference), int(outputs.shape[1]), reference)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module is."""
+        return device_of(self.module)
 
     def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
         """The same layers behind a linear step, a·(x − origin) + offset (a PCA, say).
@@ -70,16 +79,16 @@ class Trunk:
         weight, bias = np.asarray(matrix, dtype=np.float64), offset - matrix @ origin
         if type(layers[0]) is nn.Linear:
             first = layers.pop(0)
-            own = first.weight.numpy().astype(np.float64)
+            own = first.weight.cpu().numpy().astype(np.float64)
             weight, bias = own @ weight, own @ bias
-            bias = bias if first.bias is None else bias + first.bias.numpy()
+            bias = bias if first.bias is None else bias + first.bias.cpu().numpy()
         step = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0]).requires_grad_(False)
         step.weight.copy_(torch.from_numpy(weight))
         step.bias.copy_(torch.from_numpy(bias))
         seen_from = origin + np.linalg.pinv(np.asarray(matrix)) @ (self.reference - offset)
         return replace(
             self,
-            module=nn.Sequential(step, *layers).eval(),
+            module=nn.Sequential(step.to(self.device), *layers).eval(),
             n_inputs=weight.shape[1],
             reference=seen_from.astype(np.float32),
         )
@@ -104,37 +113,72 @@ class Trunk:
     @cached_property
     def _rules(self) -> Any:
         """The rules, with the first layer that has weights seen from the reference."""
-        return _FromReference(self.rules, self.module, torch.from_numpy(self.reference[None]))
+        reference = torch.from_numpy(self.reference[None]).to(self.device)
+        return _FromReference(self.rules, self.module, reference)
 
     def activations(self, rows: NDArray) -> NDArray:
-        """Outputs of the module, in the type of the rows."""
+        """Outputs of the module, in single precision."""
         with torch.no_grad():
-            parts = [self.module(part).numpy() for part in self._parts(rows)]
-        return np.concatenate(parts).astype(rows.dtype, copy=False)
+            return np.concatenate([self.module(part).cpu().numpy() for part in self._parts(rows)])
 
-    def relevance(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
-        """Relevance of the rows' columns, given that of the outputs."""
-        if self.rules is None:
-            return np.zeros_like(rows)
-        parts = [
-            propagate(self.module, part, relevance, rules=self._rules).numpy()
-            for part, relevance in zip(self._parts(rows), self._parts(at_outputs), strict=True)
-        ]
-        return np.concatenate(parts).astype(rows.dtype, copy=False)
+    def passage(self, rows: NDArray) -> Passage:
+        """Lead rows up, once, and keep what relevance needs to come down."""
+        parts = self._parts(rows)
+        # What is not finite has no relevance to come down; the network tells where it stands.
+        if self.rules is None or not all(bool(part.isfinite().all()) for part in parts):
+            return Passage(self.activations(rows), [], self.n_inputs)
+        ascents = [Ascent(self.module, part, self._rules) for part in parts]
+        activations = np.concatenate([ascent.outputs.cpu().numpy() for ascent in ascents])
+        return Passage(activations, ascents, self.n_inputs)
 
     def gradient(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
         """Slopes along the rows' columns, given those along the outputs."""
         parts = []
         for part, slopes in zip(self._parts(rows), self._parts(at_outputs), strict=True):
-            part.requires_grad_(True)
+            part = part.detach().requires_grad_(True)
             with torch.enable_grad():
                 (found,) = torch.autograd.grad(self.module(part), part, slopes)
-            parts.append(found.numpy())
+            parts.append(found.cpu().numpy())
         return np.concatenate(parts).astype(rows.dtype, copy=False)
 
-    @staticmethod
-    def _parts(rows: NDArray) -> list[torch.Tensor]:
-        return list(torch.from_numpy(np.array(rows, dtype=np.float32)).split(_BLOCK))
+    def _parts(self, rows: NDArray) -> list[torch.Tensor]:
+        return _blocks(rows, self.device)
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """Rows that have passed the layers.
+
+    Attributes
+    ----------
+    activations : ndarray of shape (n_rows, n_outputs)
+    ascents : list of Ascent
+        One for each block of rows; none where no relevance passes.
+    n_inputs : int
+    """
+
+    activations: NDArray
+    ascents: list[Ascent]
+    n_inputs: int
+
+    def relevance(self, at_outputs: NDArray) -> NDArray:
+        """Relevance of the rows' columns, given that of the outputs; asked for once."""
+        if not self.ascents:
+            return np.zeros((len(self.activations), self.n_inputs), dtype=self.activations.dtype)
+        parts = _blocks(at_outputs, self.ascents[0].outputs.device)
+        found = [ascent.down(part).inputs for ascent, part in zip(self.ascents, parts, strict=True)]
+        return np.concatenate([part.cpu().numpy() for part in found])
+
+
+def _blocks(rows: NDArray, device: torch.device) -> list[torch.Tensor]:
+    """Rows in single precision, as few at a time as layers work well on; a copy, which is ours."""
+    return list(torch.from_numpy(np.array(rows, dtype=np.float32)).to(device).split(_BLOCK))
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module's numbers are; one without any works anywhere."""
+    tensors = (tensor for group in (module.parameters(), module.buffers()) for tensor in group)
+    return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
 
 def has_hooks(module: nn.Module) -> bool:

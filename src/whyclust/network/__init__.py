@@ -3,11 +3,12 @@
 from whyclust.network import saved_steps as _saved_steps  # noqa: F401  (registers scikit-learn's)
 from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import LinearHead, PrototypeHead, TreeHead
-from whyclust.network.network import Neuralized, Relevance
+from whyclust.network.network import Neuralized
 from whyclust.network.neuralizing import neuralize
 from whyclust.network.parts import Parts, neuralizer
 from whyclust.network.pools import RULES, MinPool, SoftMinPool
 from whyclust.network.quadratic import QuadraticHead
+from whyclust.network.relevance import Relevance
 from whyclust.network.steps import Encoding, RowNorm, step_describer
 from whyclust.network.values import FactoredValues
 

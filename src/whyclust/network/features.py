@@ -24,6 +24,19 @@ from whyclust.saving.registry import saved
 Matrix = Any  # a dense or a CSR array
 
 
+class Passage(Protocol):
+    """Rows that have passed the layers of a trunk."""
+
+    @property
+    def activations(self) -> NDArray:
+        """Outputs of the layers."""
+        ...
+
+    def relevance(self, at_outputs: NDArray) -> NDArray:
+        """Relevance of the rows' columns, given that of the outputs."""
+        ...
+
+
 class Trunk(Protocol):
     """Layers that are not affine, as a network's features need them."""
 
@@ -58,8 +71,8 @@ class Trunk(Protocol):
         """Outputs of the layers."""
         ...
 
-    def relevance(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
-        """Relevance of the rows' columns, given that of the outputs."""
+    def passage(self, rows: NDArray) -> Passage:
+        """Lead rows up, once, and keep what relevance needs to come down."""
         ...
 
     def gradient(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
@@ -262,13 +275,25 @@ class Features:
         """Whether sparse rows can stay sparse: no encoder and nothing to subtract."""
         return not self.encoder and not self.shift.any() and self.trunk is None
 
-    def points(self, encoded: Any, center: NDArray, out: NDArray | None) -> Any:
+    def before_trunk(self, encoded: NDArray) -> NDArray:
+        """What the layers of an encoder are given."""
+        return encoded if self.inner.is_identity else self.inner(encoded)
+
+    def passage(self, encoded: NDArray) -> Passage | None:
+        """Lead rows up through the layers of an encoder, if there are any."""
+        return None if self.trunk is None else self.trunk.passage(self.before_trunk(encoded))
+
+    def points(
+        self, encoded: Any, center: NDArray, out: NDArray | None, passage: Passage | None = None
+    ) -> Any:
         """s·(x − shift) − center, the coordinates in which the folded head works.
 
         Dense points are written to `out` where they must change; sparse ones are not centred.
         """
+        if passage is not None:
+            return np.subtract(passage.activations, center, out=out, casting="same_kind")
         if self.trunk is not None:
-            activations = self.trunk.activations(self.inner(encoded))
+            activations = self.trunk.activations(self.before_trunk(encoded))
             return np.subtract(activations, center, out=out, casting="same_kind")
         scale = self.scale(encoded)
         if is_sparse(encoded):
@@ -284,12 +309,11 @@ class Features:
         """Coordinates of a point."""
         return self.inner.n_inputs if self.trunk is None else self.trunk.n_outputs
 
-    def relevance(self, encoded: NDArray, at_points: NDArray) -> NDArray:
+    def relevance(self, passage: Passage | None, at_points: NDArray) -> NDArray:
         """Relevance of encoded columns, given that of the points' coordinates."""
-        if self.trunk is None:  # affine steps are in the head
+        if passage is None:  # affine steps are in the head
             return at_points
-        found = self.trunk.relevance(self.inner(encoded), at_points)
-        return self._unscaled(found)
+        return self._unscaled(passage.relevance(at_points))
 
     def _unscaled(self, values: NDArray) -> NDArray:
         """From the outputs of `inner`, which read one column each, to its inputs."""

@@ -34,8 +34,8 @@ def gradient(net: Neuralized, X: Any, cluster: ArrayLike | None, against: ArrayL
         pool = question.restrict(block.rows, folded, clusters, h, net.pool)
         slopes = folded.gradient(block.points, response, clusters, _pool_gradient(pool, h))
         if net.features.trunk is not None:
-            inner = net.features.inner
-            slopes = inner.pull(net.features.trunk.gradient(inner(block.encoded), slopes))
+            given = net.features.before_trunk(block.encoded)
+            slopes = net.features.inner.pull(net.features.trunk.gradient(given, slopes))
         elif net.features.norm is not None:
             slopes = _before_norm(net.features, block.encoded, slopes)
         if result is None:

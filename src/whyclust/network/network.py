@@ -22,12 +22,13 @@ from whyclust._validation import (
     working_type,
 )
 from whyclust.network.beta import stiffness
-from whyclust.network.features import Features
+from whyclust.network.features import Features, Passage
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import RULES, MinPool, Pool, absent
 from whyclust.network.question import read_question
+from whyclust.network.relevance import Relevance
 from whyclust.network.values import FactoredValues
 from whyclust.saving.registry import saved
 
@@ -36,33 +37,6 @@ _BLOCK_BYTES = 1 << 23
 # Freed at once, never touched: from a freed chunk of this size the C library learns to keep what
 # blocks free, instead of giving it back to the system and faulting it in again for the next block.
 np.empty(30 << 20, dtype=np.uint8)
-
-
-@dataclass(frozen=True, eq=False)
-class Relevance:
-    """What the network says of each row of a table.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_columns), or FactoredValues for sparse tables
-    base_values, explained : ndarray of shape (n_rows,)
-        ``values.sum(axis=1) + base_values == explained``.
-    evidence : ndarray of shape (n_rows,)
-        f_c: positive where the point is in the cluster.
-    clusters, assigned, competitors : ndarray of shape (n_rows,)
-        The cluster explained, the cluster the network assigns, and the strongest competitor.
-    rule : str
-        How the pool was passed.
-    """
-
-    values: Any
-    base_values: NDArray
-    explained: NDArray
-    evidence: NDArray
-    clusters: NDArray
-    assigned: NDArray
-    competitors: NDArray
-    rule: str
 
 
 @dataclass(frozen=True)
@@ -74,6 +48,7 @@ class Block:
     points: Any
     folded: Folded
     response: Any
+    passage: Passage | None = None
 
 
 @saved
@@ -173,8 +148,11 @@ class Neuralized:
     def _stays_sparse(self, table: Table) -> bool:
         return is_sparse(table.data) and self.features.keeps_zeros
 
-    def _blocks(self, table: Table) -> Iterator[Block]:
-        """Rows, their points, and what the head says of them, block by block."""
+    def _blocks(self, table: Table, *, come_down: bool = False) -> Iterator[Block]:
+        """Rows, their points, and what the head says of them, block by block.
+
+        To `come_down` an encoder again, relevance needs what its layers were given.
+        """
         n_rows = table.shape[0]
         sparse = self._stays_sparse(table)
         dtype = self._dtype(table)
@@ -190,7 +168,7 @@ class Neuralized:
         # Sparse rows and encoders are paid per call, not per number. Many prototypes a cluster make
         # arrays that are walked through often, so those blocks are smaller.
         budget, at_least = (_BLOCK_BYTES, 64) if folded.separable else (_BLOCK_BYTES // 4, 32)
-        if sparse or self.features.encoder:
+        if sparse or self.features.encoder or self.features.trunk is not None:
             at_least = 2048
         size = min(n_rows, max(budget // (numbers * dtype.itemsize), at_least))
         room = np.empty((0 if sparse else size, self.features.n_points), dtype=dtype)
@@ -199,7 +177,8 @@ class Neuralized:
             encoded = numeric(self.features.encode(table.rows(rows)))
             if is_sparse(encoded) and not sparse:
                 encoded = encoded.toarray()
-            points = self.features.points(encoded, folded.center, room[: rows.stop - start])
+            passage = self.features.passage(encoded) if come_down else None
+            points = self.features.points(encoded, folded.center, room[: rows.stop - start], passage)
             with np.errstate(invalid="ignore", over="ignore"):
                 response = folded.respond(points)
             # Evidence near the largest number of its type could not be told from `absent`.
@@ -208,7 +187,7 @@ class Neuralized:
                 known = self.feature_names if table.names is None else table.names
                 names = [known[column] for column in self.features.sources]
                 refuse_not_finite(encoded, names, start, table.called)
-            yield Block(rows, encoded, points, folded, response)
+            yield Block(rows, encoded, points, folded, response, passage)
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -310,7 +289,7 @@ class Neuralized:
         ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
         positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
         scratch = np.empty((0, 0), dtype=dtype)
-        for block in self._blocks(table):
+        for block in self._blocks(table, come_down=True):
             rows, points, folded, response = block.rows, block.points, block.folded, block.response
             own = folded.assign(response)
             clusters = question.clusters(rows, own)
@@ -332,7 +311,7 @@ class Neuralized:
                 out = values[rows] if direct else np.empty(points.shape, dtype=dtype)
                 base = folded.spread(points, response, clusters, weights, out, scratch[: len(points)])
                 if not direct:
-                    found = self.features.relevance(block.encoded, out)
+                    found = self.features.relevance(block.passage, out)
                     values[rows] = found if collect is None else (collect @ found.T).T
                 if self.features.trunk is not None:  # biases of its layers take relevance, too
                     base = total - values[rows].sum(axis=1)

@@ -86,7 +86,7 @@ class Encoder(nn.Module):
         self.register_buffer("origin", torch.tensor(inner.origin))
         self.register_buffer("offset", torch.tensor(inner.offset))
         self.register_buffer("matrix", torch.tensor(_dense(inner.matrix)))
-        self.module = copy.deepcopy(trunk.module) if trunk is not None else nn.Identity()
+        self.module = copy.deepcopy(trunk.module).cpu() if trunk is not None else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
         """Activations, computed in single precision, as the deep clustering does."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -96,7 +97,7 @@ def propagate(
     >>> propagate(module, inputs, module(inputs).detach(), stop="1")
     tensor([[3., 0.]])
     """
-    found = _walk(module, inputs, relevance, rules, stop)
+    found = Ascent(module, inputs, rules, stop).down(relevance)
     return found.inputs if stop is None else found.layers[stop]
 
 
@@ -122,19 +123,33 @@ def propagate_layers(
     >>> list(found.layers), list(found.absorbed)
     (['2', '1', '0'], ['2', '0'])
     """
-    return _walk(module, inputs, relevance, rules, None)
+    return Ascent(module, inputs, rules).down(relevance)
 
 
-def _walk(
-    module: nn.Module, inputs: Tensor, relevance: Tensor, rules: Rules, stop: str | None
-) -> Propagation:
-    _check_module(module, stop)
-    _check_tensor(inputs, "inputs")
-    _check_tensor(relevance, "relevance")
-    walk = Walk(rules if isinstance(rules, Assignment) else Assignment(rules, module), stop)
-    # Products with the transposed layers are autograd's, which inference mode would switch off.
-    with torch.inference_mode(False), torch.no_grad():
-        outputs, way_down = _up(module, plain(inputs), walk)
+class Ascent:
+    """A batch led up through a module, once: its outputs, and the way down for their relevance.
+
+    Parameters
+    ----------
+    module, inputs, rules, stop
+        As for :func:`propagate`.
+
+    Attributes
+    ----------
+    outputs : Tensor
+    """
+
+    def __init__(self, module: nn.Module, inputs: Tensor, rules: Rules, stop: str | None = None) -> None:
+        _check_module(module, stop)
+        _check_tensor(inputs, "inputs")
+        self._walk = Walk(rules if isinstance(rules, Assignment) else Assignment(rules, module), stop)
+        with _recording():
+            self.outputs, self._way_down = _up(module, plain(inputs), self._walk)
+
+    def down(self, relevance: Tensor) -> Propagation:
+        """Take relevance of the outputs down; once, because what was kept for it is used up."""
+        walk, outputs = self._walk, self.outputs
+        _check_tensor(relevance, "relevance")
         if outputs.shape != relevance.shape:
             raise ValueError(
                 f"relevance has shape {tuple(relevance.shape)}, expected that of the module's outputs, "
@@ -142,20 +157,28 @@ def _walk(
             )
         if not torch.isfinite(outputs).all():
             raise ValueError("The module's outputs are not all finite numbers: look at its weights.")
-        found = way_down(plain(relevance).to(outputs))
-    if stop is not None and stop not in walk.layers:
-        raise ValueError(
-            f"stop={stop!r} was given, but relevance passes what this layer is part of as a whole: expected "
-            f"one of {', '.join(map(repr, (name for name in walk.layers if name)))}."
-        )
-    # Under a stop this is the relevance of the layer stopped at.
-    if not torch.isfinite(found).all():
-        raise ValueError(
-            "Relevance grew beyond all numbers, because outputs that are nearly zero were divided by: use "
-            "rules='gamma', or Epsilon with a larger epsilon."
-        )
-    walk.layers.pop("", None)  # the module itself: the relevance given
-    return Propagation(found, walk.layers, walk.absorbed)
+        with _recording():
+            found = self._way_down(plain(relevance).to(outputs))
+        if walk.stop is not None and walk.stop not in walk.layers:
+            raise ValueError(
+                f"stop={walk.stop!r} was given, but relevance passes what this layer is part of as a whole: "
+                f"expected one of {', '.join(map(repr, (name for name in walk.layers if name)))}."
+            )
+        # Under a stop this is the relevance of the layer stopped at.
+        if not torch.isfinite(found).all():
+            raise ValueError(
+                "Relevance grew beyond all numbers, because outputs that are nearly zero were divided by: "
+                "use rules='gamma', or Epsilon with a larger epsilon."
+            )
+        walk.layers.pop("", None)  # the module itself: the relevance given
+        return Propagation(found, walk.layers, walk.absorbed)
+
+
+@contextmanager
+def _recording() -> Iterator[None]:
+    """Products with the transposed layers are autograd's, which inference mode would switch off."""
+    with torch.inference_mode(False), torch.no_grad():
+        yield
 
 
 def _up(module: nn.Module, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:

@@ -1,0 +1,35 @@
+"""What a network says of the rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """What the network says of each row of a table.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns), or FactoredValues for sparse tables
+    base_values, explained : ndarray of shape (n_rows,)
+        ``values.sum(axis=1) + base_values == explained``.
+    evidence : ndarray of shape (n_rows,)
+        f_c: positive where the point is in the cluster.
+    clusters, assigned, competitors : ndarray of shape (n_rows,)
+        The cluster explained, the cluster the network assigns, and the strongest competitor.
+    rule : str
+        How the pool was passed.
+    """
+
+    values: Any
+    base_values: NDArray
+    explained: NDArray
+    evidence: NDArray
+    clusters: NDArray
+    assigned: NDArray
+    competitors: NDArray
+    rule: str
