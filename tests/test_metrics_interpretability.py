@@ -203,7 +203,7 @@ def test_uniqueness_refuses_nonsense(weights, X, options, message):
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr("whyclust.metrics.neighbours._MOST_PAIRS", 5)
+    monkeypatch.setitem(metrics.uniqueness.__globals__, "_MOST_PAIRS", 5)
     points = np.arange(4.0)[:, None]
     with pytest.raises(ValueError, match="6 pairs of rows are within radius=9"):
         metrics.uniqueness(points, points, radius=9)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import whyclust as wc
 from whyclust import metrics
 from whyclust.cluster import PrototypeSurrogate
-from whyclust.metrics.refitting import row_correlations
+from whyclust.metrics.stability import row_correlations
 from whyclust.network.features import Features
 from whyclust.network.heads import PrototypeHead
 from whyclust.network.pools import MinPool

@@ -13,7 +13,7 @@ import whyclust as wc
 from whyclust._validation import read_table
 from whyclust.auditing.subject import subject_of
 from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
-from whyclust.metrics.refitting import _explained as explained_again
+from whyclust.metrics.stability import _explained as explained_again
 from whyclust.network import Features, MinPool, Parts, PrototypeHead
 
 X = StandardScaler().fit_transform(load_wine().data)

@@ -7,12 +7,10 @@ maps against segmentation masks.
 
 from __future__ import annotations
 
+from whyclust.metrics.diversity import diversity
+from whyclust.metrics.faithfulness import Faithfulness, faithfulness
 from whyclust.metrics.flipping import FlippingResult, flipping_auc
 from whyclust.metrics.masks import HeatmapMatching, match_heatmaps
-from whyclust.metrics.neighbours import Uniqueness, uniqueness
-from whyclust.metrics.overlap import diversity
-from whyclust.metrics.refitting import stability
-from whyclust.metrics.removal import Faithfulness, faithfulness
 from whyclust.metrics.scores import (
     Agreement,
     adjusted_rand_index,
@@ -23,7 +21,9 @@ from whyclust.metrics.scores import (
     silhouette,
 )
 from whyclust.metrics.selection import SelectionScores, selection_scores
+from whyclust.metrics.stability import stability
 from whyclust.metrics.stability_result import Estimate, Stability
+from whyclust.metrics.uniqueness import Uniqueness, uniqueness
 
 __all__ = [
     "Agreement",
