@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 import whyclust as wc
 from whyclust.baselines import METHODS, options_of
 from whyclust.cluster import KernelKMeans, SoftKMeans
-from whyclust.imputation import KernelDensity
+from whyclust.perturbing.imputation import KernelDensity
 
 EXACT = 1e-10
 NAMES = ["height", "weight", "age", "pulse"]

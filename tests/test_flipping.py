@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
-from whyclust.imputation import KernelDensity, bandwidth, choose
 from whyclust.metrics import flipping_auc
-from whyclust.network.encoded import EncodedRows
+from whyclust.perturbing.encoded import EncodedRows
+from whyclust.perturbing.imputation import KernelDensity, bandwidth, choose
 
 
 def blobs(n=40, d=4, k=3, seed=0):

@@ -20,9 +20,10 @@ HEAVY = ["torch", "matplotlib", "dask", "shap", "polars"]
 # The picture of the package, from top to bottom: a module imports from its own layer or from above.
 # What reaches down (to_html, the command line) does so on use, inside a function.
 LAYERS = [
-    ["_validation", "datasets", "fidelity", "imputation", "propagate", "saving", "tables"],
+    ["_validation", "datasets", "fidelity", "propagate", "saving", "tables"],
     ["cluster"],
     ["network"],
+    ["perturbing"],
     ["deep"],
     ["_explain", "explanation", "given_labels", "sentences", "summary", "surrogates"],
     ["baselines"],

@@ -19,8 +19,8 @@ from whyclust.baselines.shapley import shapley
 from whyclust.baselines.simple import nearest_centroid, random_scores, squared
 from whyclust.baselines.trees import forest, tree
 from whyclust.network import Neuralized, Relevance
-from whyclust.network.encoded import EncodedRows
 from whyclust.network.question import read_question
+from whyclust.perturbing.encoded import EncodedRows
 
 METHODS: Mapping[str, Callable[..., Attribution]] = {
     "random": random_scores,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whyclust.baselines.asked import BLOCK_NUMBERS, Asked, Attribution, one_of, seeded, whole_number
 from whyclust.baselines.references import read_reference
-from whyclust.imputation import KernelDensity, choose
+from whyclust.perturbing.imputation import KernelDensity, choose
 
 SCORES = ("indicator", "evidence")
 

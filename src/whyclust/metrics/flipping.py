@@ -14,10 +14,10 @@ from whyclust._explain import judges
 from whyclust._frames import to_array
 from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.explanation import Explanation
-from whyclust.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.metrics.reading import in_order_of, read_count, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized, neuralize
-from whyclust.network.encoded import EncodedRows
+from whyclust.perturbing.encoded import EncodedRows
+from whyclust.perturbing.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.surrogates import surrogate_of
 
 ORDERS = ("insert", "delete")
