@@ -11,14 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._frames import column_values, in_rows_of, is_frame, take_columns, take_rows
+from whyclust._frames import column_values, in_rows_of, is_frame, take_columns
 from whyclust._validation import Table, in_columns_of, is_sparse, read_table
 from whyclust.explanation import Explanation
 from whyclust.fidelity import Fidelity
-from whyclust.network import Neuralized, SoftMinPool
+from whyclust.network import Neuralized
+from whyclust.network.apart import relevance_apart
 from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
-from whyclust.network.relevance import Relevance
 from whyclust.surrogates import surrogate_of
 
 
@@ -188,12 +188,8 @@ def explain_rows(
     if threshold is not None and against is None:
         asked = "the assigned cluster" if cluster is None else question.split(" against")[0]
         question = f"whether the probability of {asked} exceeds {threshold:g}"
-    found = net.relevance(table, cluster=cluster, against=against, rule=rule, groups=grouping)
+    found, parts = relevance_apart(net, table, cluster=cluster, against=against, rule=rule, groups=grouping)
     has_noise = getattr(net.head, "noise", None) is not None
-    parts = judges(net, found) if against is None else [(net, np.arange(table.shape[0]))]
-    for judge, rows in parts:
-        if judge is not net:
-            found = _judged_again(judge, rows, table, found, rule, grouping)
     if method != "neon":
         from whyclust.baselines.answers import answer
 
@@ -239,44 +235,6 @@ def _without_propagation(net: Neuralized) -> Neuralized:
     if trunk is None:
         return net
     return replace(net, features=replace(net.features, trunk=trunk.silent()))
-
-
-def judges(net: Neuralized, found: Relevance | Explanation) -> list[tuple[Neuralized, NDArray]]:
-    """Networks, and the rows that each explains: rows of clusters leave noise aside.
-
-    Noise has no place of its own: against it only the distance from the cluster counts, for which no
-    column can speak. So it is a competitor only of rows that are noise, or taken for it.
-    """
-    head: Any = net.head
-    # A probability is one among all clusters, noise included.
-    absolute = isinstance(net.pool, SoftMinPool)
-    if getattr(head, "noise", None) is None or len(net.clusters) < 3 or absolute:
-        return [(net, np.arange(len(found.clusters)))]
-    noise = net.clusters[-1]
-    in_cluster = (found.clusters != noise) & (found.assigned != noise)
-    clusters = replace(net, head=replace(head, noise=None), clusters=net.clusters[:-1])
-    parts = [(net, np.flatnonzero(~in_cluster)), (clusters, np.flatnonzero(in_cluster))]
-    return [(judge, rows) for judge, rows in parts if len(rows)]
-
-
-def _judged_again(
-    net: Neuralized,
-    rows: NDArray,
-    table: Table,
-    found: Relevance,
-    rule: str | None,
-    grouping: NDArray | None,
-) -> Relevance:
-    """What was found, with these rows explained by another network."""
-    data = take_rows(table.data, rows)
-    part = net.relevance(
-        Table(data, table.names, None), cluster=found.clusters[rows], rule=rule, groups=grouping
-    )
-    changed = {}
-    for name in ("values", "base_values", "explained", "evidence", "competitors"):
-        changed[name] = getattr(found, name).copy()
-        changed[name][rows] = getattr(part, name)
-    return replace(found, **changed)
 
 
 def _given_names(feature_names: Sequence[str], count: int, known: list[str]) -> list[str]:

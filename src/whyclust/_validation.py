@@ -32,8 +32,8 @@ class Table:
         """Rows and columns."""
         return self.data.shape
 
-    def rows(self, chosen: slice) -> Any:
-        """A block of rows, as the same kind of table."""
+    def rows(self, chosen: slice | NDArray) -> Any:
+        """Some rows, as the same kind of table."""
         return take_rows(self.data, chosen)
 
     @property

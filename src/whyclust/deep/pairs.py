@@ -48,7 +48,7 @@ def pair_network(encoder: nn.Module, second: Any, rows: Any) -> tuple[Neuralized
     encoder = _of_rows(encoder, table, reference)
     if hasattr(second, "fit"):
         step = -(-len(values) // COMPARED)
-        network_for(second, _embedded(encoder, values[::step]))  # refuses what does not fit
+        network_for(second, read_table(_embedded(encoder, values[::step])))  # refuses what does not fit
     parts = _parts(encoder, second, reference)
     names = table.names
     net = Neuralized(

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._explain import judges
 from whyclust._frames import to_array
 from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.explanation import Explanation
 from whyclust.metrics.reading import in_order_of, read_count, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized, neuralize
+from whyclust.network.apart import judges
 from whyclust.perturbing.encoded import EncodedRows
 from whyclust.perturbing.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.surrogates import surrogate_of
@@ -221,7 +221,7 @@ class _Setting:
             return [(lambda points, clusters: self.predict(points) == clusters, np.arange(len(self.points)))]
         parts = [(self.net, np.arange(len(self.points)))]
         if isinstance(explanation, Explanation):
-            parts = judges(self.net, explanation)
+            parts = judges(self.net, explanation.clusters, explanation.assigned)
         return [(_inside(net), rows) for net, rows in parts]
 
 

@@ -8,7 +8,7 @@ from whyclust.network.neuralizing import neuralize
 from whyclust.network.parts import Parts, neuralizer
 from whyclust.network.pools import RULES, MinPool, SoftMinPool
 from whyclust.network.quadratic import QuadraticHead
-from whyclust.network.relevance import Relevance
+from whyclust.network.records import Relevance
 from whyclust.network.steps import Encoding, RowNorm, step_describer
 from whyclust.network.values import FactoredValues
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import is_sparse
+from whyclust._validation import Table, is_sparse
 from whyclust.network.features import Features
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import Pool, SoftMinPool
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from whyclust.network.network import Neuralized
 
 
-def gradient(net: Neuralized, X: Any, cluster: ArrayLike | None, against: ArrayLike | None) -> NDArray:
-    """∇f_c of each row, for its own cluster or for a chosen one, of shape (n_rows, n_encoded)."""
-    table = net.read(X)
+def gradient(
+    net: Neuralized, table: Table, cluster: ArrayLike | None = None, against: ArrayLike | None = None
+) -> NDArray:
+    """∇f_c of each row that `net` has read, for its own cluster or a chosen one: (n_rows, n_encoded)."""
     question = read_question(cluster, against, net.clusters, table.shape[0], table.row_labels)
     result: NDArray | None = None
     for block in net._blocks(table):

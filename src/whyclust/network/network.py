@@ -22,13 +22,13 @@ from whyclust._validation import (
     working_type,
 )
 from whyclust.network.beta import stiffness
-from whyclust.network.features import Features, Passage
+from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import RULES, MinPool, Pool, absent
 from whyclust.network.question import read_question
-from whyclust.network.relevance import Relevance
+from whyclust.network.records import Block, Relevance
 from whyclust.network.values import FactoredValues
 from whyclust.saving.registry import saved
 
@@ -37,18 +37,6 @@ _BLOCK_BYTES = 1 << 23
 # Freed at once, never touched: from a freed chunk of this size the C library learns to keep what
 # blocks free, instead of giving it back to the system and faulting it in again for the next block.
 np.empty(30 << 20, dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some rows, their points, and what the head says of them."""
-
-    rows: slice
-    encoded: Any
-    points: Any
-    folded: Folded
-    response: Any
-    passage: Passage | None = None
 
 
 @saved
@@ -134,7 +122,10 @@ class Neuralized:
 
     def read(self, X: Any, name: str = "X") -> Table:
         """A table with the columns of the network, in its order."""
-        table = read_table(X, name)
+        return self.match(read_table(X, name), name)
+
+    def match(self, table: Table, name: str = "X") -> Table:
+        """The same of a table that has been read: its columns may still be others."""
         refuse_other_images(table.image_shape, self.image_shape, name)
         names = self.feature_names if self.named else None
         return match_columns(table, names, self.features.n_columns, name)
@@ -193,7 +184,10 @@ class Neuralized:
 
     def predict(self, X: Any) -> NDArray:
         """Return the cluster of each row."""
-        table = self.read(X)
+        return self.predict_rows(self.read(X))
+
+    def predict_rows(self, table: Table) -> NDArray:
+        """`predict`, of rows that this network has read."""
         positions = np.empty(table.shape[0], dtype=np.intp)
         for block in self._blocks(table):
             positions[block.rows] = block.folded.assign(block.response)
@@ -230,7 +224,12 @@ class Neuralized:
         self, X: Any, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
     ) -> NDArray:
         """Return f_c of each row for its own cluster, or for a chosen one: positive means inside."""
-        table = self.read(X)
+        return self.evidence_rows(self.read(X), cluster=cluster, against=against)
+
+    def evidence_rows(
+        self, table: Table, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
+    ) -> NDArray:
+        """`evidence`, of rows that this network has read."""
         question = read_question(cluster, against, self.clusters, table.shape[0], table.row_labels)
         result = np.empty(table.shape[0], dtype=self._dtype(table))
         for block in self._blocks(table):
@@ -246,7 +245,7 @@ class Neuralized:
         """Return ∇f_c of each row, one column for each encoded one (``net.features.encode(X)``)."""
         from whyclust.network.gradient import gradient
 
-        return gradient(self, X, cluster, against)
+        return gradient(self, self.read(X), cluster, against)
 
     def relevance(
         self,
@@ -271,9 +270,20 @@ class Neuralized:
         groups : ndarray of int of shape (n_columns,), optional
             Sum relevance over columns that have the same number (0, 1, …).
         """
+        return self.relevance_rows(self.read(X), cluster=cluster, against=against, rule=rule, groups=groups)
+
+    def relevance_rows(
+        self,
+        table: Table,
+        *,
+        cluster: ArrayLike | None = None,
+        against: ArrayLike | None = None,
+        rule: str | None = None,
+        groups: NDArray | None = None,
+    ) -> Relevance:
+        """`relevance`, of rows that this network has read."""
         if rule is not None and rule not in RULES:
             raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
-        table = self.read(X)
         n_rows = table.shape[0]
         question = read_question(cluster, against, self.clusters, n_rows, table.row_labels)
         target = self.features.sources if groups is None else groups[self.features.sources]
@@ -353,9 +363,11 @@ class Neuralized:
         """
         if not isinstance(self.pool, MinPool):
             return self
-        # What explain() hands in as background is the table it explains.
-        name = "X" if isinstance(background, Table) else "background"
-        return replace(self, beta=stiffness(self.evidence(self.read(background, name))))
+        return self.with_beta_of(self.read(background, "background"))
+
+    def with_beta_of(self, table: Table) -> Neuralized:
+        """`with_beta`, of rows that this network has read."""
+        return replace(self, beta=stiffness(self.evidence_rows(table)))
 
     def to_torch(self) -> Any:
         """Return the network as a ``torch.nn.Module`` of linear and pooling layers.

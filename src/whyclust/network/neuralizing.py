@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from whyclust._validation import Table
 from whyclust.network.agreement import refuse_another_predict
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.heads import Head
@@ -62,13 +63,13 @@ def neuralize(
 
 def network_for(
     model: Any,
-    rows: Any,
+    rows: Table | None,
     background: Any = None,
     *,
     threshold: float | None = None,
     beta: float | None = None,
 ) -> Neuralized:
-    """The network of a model whose `rows` are to be explained.
+    """The network of a model whose `rows`, a table that has been read, are to be explained.
 
     β is the one given, or that of the background, or what the model kept from its fit, or that of the rows,
     in this order; a network has one already.
@@ -92,9 +93,10 @@ def network_for(
         return net
     if background is None and kept is not None:
         return net if net.beta == kept else replace(net, beta=kept)
-    known = rows if background is None else background
-    if known is not None:
-        return net.with_beta(known)
+    if background is not None:
+        return net.with_beta(background)
+    if rows is not None:
+        return net.with_beta_of(net.match(rows))
     return replace(net, beta=prototype_stiffness(net, getattr(last_step(model), "labels_", None)))
 
 

@@ -1,4 +1,4 @@
-"""What a network says of the rows of a table."""
+"""What a network says of the rows of a table, and of a block of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
+
+from whyclust.network.features import Passage
+from whyclust.network.folded import Folded
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,3 +36,15 @@ class Relevance:
     assigned: NDArray
     competitors: NDArray
     rule: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows, their points, and what the head says of them."""
+
+    rows: slice
+    encoded: Any
+    points: Any
+    folded: Folded
+    response: Any
+    passage: Passage | None = None
