@@ -648,7 +648,7 @@ def test_unknown_names():
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("ig", {"steps": 0}, "steps=0, expected a whole number of at least 1"),
+        ("ig", {"steps": 0}, "steps=0, expected a whole number, 1 or more"),
         ("ig", {"steps": 2.5}, "steps=2.5, expected a whole number"),
         ("pda_zero", {"on": "logit"}, "on='logit' is unknown, expected one of indicator, evidence"),
         ("pda_kde", {"on": ["evidence"]}, "on=.* is unknown, expected one of"),
@@ -657,9 +657,9 @@ def test_unknown_names():
         ("gradient_shap", {"n_samples": True}, "n_samples=True, expected"),
         ("shap", {"explainer": "tree"}, "explainer='tree' is unknown, expected one of permutation, kernel"),
         ("shap", {"n_background": 0}, "n_background=0, expected"),
-        ("shap", {"n_evaluations": 8}, "n_evaluations=8, expected a whole number of at least 9"),
+        ("shap", {"n_evaluations": 8}, "n_evaluations=8, expected a whole number, 9 or more"),
         ("forest", {"n_estimators": 0}, "n_estimators=0, expected"),
-        ("tree", {"max_leaf_nodes": 1}, "max_leaf_nodes=1, expected a whole number of at least 2"),
+        ("tree", {"max_leaf_nodes": 1}, "max_leaf_nodes=1, expected a whole number, 2 or more"),
         ("squared", {"background": X[:, :2]}, "background has 2 columns"),
     ],
 )

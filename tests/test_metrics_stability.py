@@ -232,7 +232,7 @@ def test_a_surrogate_is_fitted_to_labels_again():
             Birch(n_clusters=3).fit(X),
             {"n_repeats": 1},
             ValueError,
-            "n_repeats=1, expected a whole number of at least 2",
+            "n_repeats=1, expected a whole number, 2 or more",
         ),
         (Birch(n_clusters=3).fit(X), {"n_repeats": "ten"}, ValueError, "n_repeats='ten'"),
         (Birch(n_clusters=3).fit(X), {"rule": "best"}, ValueError, "rule='best' is unknown"),

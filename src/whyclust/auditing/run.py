@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from whyclust._checks import whole_number
 from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.auditing.comparison import compare, read_methods
 from whyclust.auditing.refits import refit
@@ -101,12 +102,12 @@ def check_options(
 ) -> None:
     """Refuse options that cannot be meant."""
     read_methods(methods)
-    _whole(n_repeats, "n_repeats", 1)
-    _whole(random_state, "random_state", 0)
-    _whole(n_refits, "n_refits", 0)
+    whole_number("n_repeats", n_repeats, 1)
+    whole_number("random_state", random_state, 0)
+    whole_number("n_refits", n_refits, 0)
     if n_refits == 1:
         raise ValueError("n_refits=1, expected 0 for none, or at least 2 for a standard error.")
-    _whole(max_rows, "max_rows", FEWEST_ROWS)
+    whole_number("max_rows", max_rows, FEWEST_ROWS)
 
 
 def audit_subject(
@@ -166,12 +167,6 @@ def audit_subject(
         settings=settings,
         notes=[*notes, *refits.notes],
     )
-
-
-def _whole(value: Any, name: str, least: int) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{name}={value!r}, expected a whole number of at least {least}.")
 
 
 def _refuse_trivial(subject: Subject, clusters: np.ndarray) -> None:

@@ -123,17 +123,3 @@ def seeded(random_state: Any) -> np.random.Generator:
     ):
         return np.random.default_rng(random_state)
     raise ValueError(f"random_state={random_state!r}, expected a whole number, a generator or None.")
-
-
-def whole_number(value: Any, name: str, *, at_least: int = 1) -> int:
-    """Read an option that counts something."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name}={value!r}, expected a whole number of at least {at_least}.")
-    return int(value)
-
-
-def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """Read an option that has a few values."""
-    if value not in choices:
-        raise ValueError(f"{name}={value!r} is unknown, expected one of {', '.join(choices)}.")
-    return str(value)

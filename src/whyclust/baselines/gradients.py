@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from whyclust.baselines.asked import Asked, Attribution, seeded, whole_number
+from whyclust._checks import whole_number
+from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.references import read_reference
 
 
@@ -24,7 +25,7 @@ def integrated_gradients(asked: Asked, *, steps: int = 10, reference: Any = "mea
     The line is cut into `steps` pieces and the gradient taken in the middle of each. The base value is
     f_c(x̃); what is left between values and f_c(x) is the error of so few steps.
     """
-    steps = whole_number(steps, "steps")
+    steps = whole_number("steps", steps)
     origin = read_reference(asked, reference)
     moved = asked.points - origin
     total = np.zeros_like(moved)
@@ -39,7 +40,7 @@ def expected_gradients(asked: Asked, *, n_samples: int = 50, random_state: Any =
 
     The base value is the mean of f_c over the rows that were drawn.
     """
-    n_samples = whole_number(n_samples, "n_samples")
+    n_samples = whole_number("n_samples", n_samples)
     generator = seeded(random_state)
     shape = (n_samples, len(asked.points))
     chosen = generator.integers(len(asked.background), size=shape)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.baselines.asked import BLOCK_NUMBERS, Asked, Attribution, one_of, seeded, whole_number
+from whyclust._checks import one_of, whole_number
+from whyclust.baselines.asked import BLOCK_NUMBERS, Asked, Attribution, seeded
 from whyclust.baselines.references import read_reference
 from whyclust.perturbing.imputation import KernelDensity, choose
 
@@ -20,7 +21,7 @@ SCORES = ("indicator", "evidence")
 
 def pda_reference(asked: Asked, *, on: str = "indicator", reference: Any = "mean") -> Attribution:
     """PDA₀: the column is set to the reference, zero where columns are standardised."""
-    score = getattr(asked, one_of(on, "on", SCORES))
+    score = getattr(asked, one_of("on", on, SCORES))
     at_reference = read_reference(asked, reference)
     values = np.zeros(asked.points.shape)
     before = score(asked.points)
@@ -36,8 +37,8 @@ def pda_density(
     asked: Asked, *, on: str = "indicator", n_samples: int = 10, random_state: Any = 0
 ) -> Attribution:
     """PDA_cs: the column is drawn from p(x_i | all other columns) of a kernel density (Eqs. 43, 44)."""
-    score = getattr(asked, one_of(on, "on", SCORES))
-    n_samples = whole_number(n_samples, "n_samples")
+    score = getattr(asked, one_of("on", on, SCORES))
+    n_samples = whole_number("n_samples", n_samples)
     density = KernelDensity.fit(asked.background)
     # Columns have streams of their own, so that the size of a block changes nothing.
     streams = [stream.spawn(2) for stream in seeded(random_state).spawn(len(asked.columns))]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.baselines.asked import Asked, Attribution, one_of, seeded, whole_number
+from whyclust._checks import one_of, whole_number
+from whyclust.baselines.asked import Asked, Attribution, seeded
 
 EXPLAINERS = ("permutation", "kernel")
 
@@ -50,16 +51,16 @@ def shapley(
         the kernel explainer what shap takes for enough.
     random_state : int, Generator, RandomState or None
     """
-    explainer = one_of(explainer, "explainer", EXPLAINERS)
+    explainer = one_of("explainer", explainer, EXPLAINERS)
     shap = import_shap("shap")
     generator = seeded(random_state)
-    count = min(whole_number(n_background, "n_background"), len(asked.background))
+    count = min(whole_number("n_background", n_background), len(asked.background))
     chosen = np.sort(generator.choice(len(asked.background), count, replace=False))
     background = asked.background[chosen]
     width = asked.points.shape[1]
     least = 2 * width + 1
     if n_evaluations is not None:
-        n_evaluations = whole_number(n_evaluations, "n_evaluations", at_least=least)
+        n_evaluations = whole_number("n_evaluations", n_evaluations, least)
     values, base = np.zeros_like(asked.points), np.zeros(len(asked.points))
     others = np.zeros_like(asked.clusters) if asked.against is None else asked.against
     seed = int(generator.integers(2**31))

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from whyclust.baselines.asked import Asked, Attribution, seeded, whole_number
+from whyclust._checks import whole_number
+from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.shapley import import_shap
 
 
@@ -17,7 +18,7 @@ def forest(asked: Asked, *, n_estimators: int = 100, random_state: Any = 0) -> A
     """TreeSHAP of a random forest's probability of the cluster; it learns from the background."""
     import_shap("forest")
     model = RandomForestClassifier(
-        whole_number(n_estimators, "n_estimators"), random_state=_seed(random_state)
+        whole_number("n_estimators", n_estimators), random_state=_seed(random_state)
     )
     return _tree_shap(asked, model, "forest")
 
@@ -26,7 +27,7 @@ def tree(asked: Asked, *, max_leaf_nodes: int | None = None, random_state: Any =
     """TreeSHAP of a decision tree's probability of the cluster; it learns from the background."""
     import_shap("tree")
     if max_leaf_nodes is not None:
-        max_leaf_nodes = whole_number(max_leaf_nodes, "max_leaf_nodes", at_least=2)
+        max_leaf_nodes = whole_number("max_leaf_nodes", max_leaf_nodes, 2)
     model = DecisionTreeClassifier(max_leaf_nodes=max_leaf_nodes, random_state=_seed(random_state))
     return _tree_shap(asked, model, "tree")
 

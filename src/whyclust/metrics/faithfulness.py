@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 from sklearn.utils import check_random_state
 
+from whyclust._checks import one_of
 from whyclust._frames import is_frame, take_columns
 from whyclust._validation import Table, is_sparse, numeric, read_table
 from whyclust.explanation import Explanation
@@ -135,8 +136,7 @@ def faithfulness(
     >>> faithfulness(model, X, [0.9, 0.1, 0.0]).drop
     array([0.5, 0. , 0. ])
     """
-    if imputer not in IMPUTERS:
-        raise ValueError(f"imputer={imputer!r} is unknown, expected one of {', '.join(IMPUTERS)}.")
+    one_of("imputer", imputer, IMPUTERS)
     importance = _importance(explanation, X, top, column_names(model))
     data = _removable(in_order_of(explanation, X), imputer)
     if isinstance(explanation, Explanation):

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust._checks import one_of, whole_number
 from whyclust._frames import to_array
 from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.explanation import Explanation
-from whyclust.metrics.reading import in_order_of, read_count, read_numbers, read_relevance, refuse_other_rows
+from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized, neuralize
 from whyclust.network.apart import judges
 from whyclust.perturbing.encoded import EncodedRows
@@ -123,10 +124,9 @@ def flipping_auc(
     >>> by_relevance.auc > upside_down.auc
     True
     """
-    if order not in ORDERS:
-        raise ValueError(f"order={order!r} is unknown, expected one of {', '.join(ORDERS)}.")
-    n_repeats = read_count(n_repeats, "n_repeats", 1)
-    random_state = read_count(random_state, "random_state", 0)
+    one_of("order", order, ORDERS)
+    n_repeats = whole_number("n_repeats", n_repeats, 1)
+    random_state = whole_number("random_state", random_state, 0)
     setting = _setting(model, X, background, explanation)
     relevance = _read_explanation(explanation, setting)
     if isinstance(explanation, Explanation):

@@ -85,13 +85,6 @@ def _places(names: list[str], columns: list[str], called: str) -> list[int]:
     return [names.index(name) for name in columns]
 
 
-def read_count(value: Any, called: str, at_least: int) -> int:
-    """A whole number that is large enough."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{called}={value!r}, expected a whole number of at least {at_least}.")
-    return int(value)
-
-
 def refuse_bad_relevance(values: NDArray, called: str) -> None:
     """NaN tells nothing, and a constant tells no column from another."""
     bad = int((~np.isfinite(values)).sum())

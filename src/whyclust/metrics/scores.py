@@ -14,9 +14,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 from sklearn.utils import check_random_state
 
+from whyclust._checks import whole_number
 from whyclust._frames import in_rows_of, index_of
 from whyclust._validation import read_table
-from whyclust.metrics.reading import noise_rows, read_codes, read_count, read_numbers
+from whyclust.metrics.reading import noise_rows, read_codes, read_numbers
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def silhouette(
     table = read_table(X)
     points = read_numbers(table)
     codes, names = read_codes(labels, "labels", table)
-    read_count(max_rows, "max_rows", 3)
+    whole_number("max_rows", max_rows, 3)
     if ignore_noise:
         kept = ~noise_rows(codes, names)
         points, codes = points[kept], codes[kept]

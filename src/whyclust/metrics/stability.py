@@ -12,13 +12,14 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
+from whyclust._checks import whole_number
 from whyclust._explain import explain_rows
 from whyclust._frames import take_rows
 from whyclust._validation import Table
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.explanation import Explanation
 from whyclust.given_labels import is_labels
-from whyclust.metrics.reading import read_codes, read_count, refuse_too_large
+from whyclust.metrics.reading import read_codes, refuse_too_large
 from whyclust.metrics.scores import contingency
 from whyclust.metrics.stability_result import Stability
 from whyclust.network import Neuralized
@@ -81,7 +82,7 @@ def stability(
     >>> found.clusters, bool(found.share.mean > 0.95)
     (array([0, 1], dtype=int32), True)
     """
-    read_count(n_repeats, "n_repeats", _FEWEST)
+    whole_number("n_repeats", n_repeats, _FEWEST)
     seeds = _check_refit(model, bootstrap, reseed, labels)
     table = read_for(model, X)
     refuse_too_large(table, "X")
