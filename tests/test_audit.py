@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
-from whyclust.auditing.comparison import USUAL, Comparison, paired, standing
+from whyclust.auditing.comparison import Comparison, paired, standing, usual
 from whyclust.auditing.refits import Refits
 from whyclust.auditing.subject import Subject, stratified
 from whyclust.auditing.verdict import judge
@@ -72,7 +72,7 @@ def test_numbers_are_those_of_the_metrics(wine):
         "nca": {"method": "nca"},
         "random": {"method": "random", "random_state": 7},
     }
-    assert set(asked) == set(found.methods["method"]) == set(USUAL)
+    assert set(asked) == set(found.methods["method"]) == set(usual())
     table = found.methods.set_index("method")
     direct = {}
     for name, options in asked.items():
@@ -238,7 +238,7 @@ def test_what_cannot_be_fitted_again(given, tmp_path):
 def test_other_models(model):
     X = blobs(90)
     found = wc.audit(model.fit(X), X, **QUICK)
-    assert set(found.methods["method"]) | set(found.comparison.left_out) == set(USUAL)
+    assert set(found.methods["method"]) | set(found.comparison.left_out) == set(usual())
     assert {"neon", "random", "ig", "squared"} <= set(found.methods["method"])
     assert ("reseed" in found.stability) == ("random_state" in model.get_params())
     assert found.trusted == "yes"

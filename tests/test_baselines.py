@@ -24,7 +24,7 @@ from whyclust.perturbing.imputation import KernelDensity
 EXACT = 1e-10
 NAMES = ["height", "weight", "age", "pulse"]
 RANDOM = [name for name in METHODS if "random_state" in options_of(name)]
-NEED_SHAP = ["shap", "forest", "tree"]
+NEED_SHAP = [name for name, one in METHODS.items() if one.needs == "shap"]
 
 
 def blobs(n_points=60, n_features=4, seed=6):

@@ -258,7 +258,7 @@ def test_columns_are_added_with_all_of_their_encoded_columns():
     )
     model = make_pipeline(steps, KMeans(3, n_init=5, random_state=0)).fit(frame)
     net = wc.neuralize(model, frame)
-    rows = EncodedRows.of(net, frame)
+    rows = EncodedRows.of(net, net.read(frame))
     assert rows.sources.tolist() == [1, 1, 1, 2]
     assert np.array_equal(rows.net.predict(rows.points), model.predict(frame))
     ones = np.ones((60, 4))

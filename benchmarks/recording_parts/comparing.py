@@ -57,6 +57,7 @@ ASKED_TO_CHANGE: dict[str, Change] = {
     "refusals: an arrow table in another order": Change("was read by position"),
     "refusals: mean shift with orphans": Change("rows labelled −1 were explained as members"),
     "refusals: sentence for threshold of k-means": Change("names what has probabilities, more of them now"),
+    "refusals: sentence for unknown method": Change("baselines are listed as in the docs"),
 }
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +19,9 @@ from whyclust.network.apart import relevance_apart
 from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
 from whyclust.surrogates import surrogate_of
+
+if TYPE_CHECKING:
+    from whyclust.perturbing.subject import Prepared
 
 
 def explain(
@@ -86,9 +88,8 @@ def explain(
         Names of the columns where X is an array or a sparse matrix, such as the words of a
         vectorizer: ``feature_names=vectorizer.get_feature_names_out()``.
     method : str
-        ``"neon"``, or a baseline to compare it with: ``"random"``, ``"squared"``, ``"pda_zero"``,
-        ``"pda_kde"``, ``"sensitivity"``, ``"ig"``, ``"nca"``, ``"shap"``, ``"gradient_shap"``,
-        ``"forest"`` or ``"tree"``, see :mod:`whyclust.baselines`.
+        ``"neon"``, or a baseline to compare it with, such as ``"ig"`` or ``"shap"``: all names are in
+        ``whyclust.baselines.METHODS``.
     **options
         Options of the method, such as ``steps=50`` for ``"ig"``.
 
@@ -124,8 +125,9 @@ def explain(
     table = read_table(X)
     if background is not None:
         background = in_columns_of(background, table)
+    net = network_for(model, table, background, threshold=threshold, beta=beta)
     return explain_rows(
-        network_for(model, table, background, threshold=threshold, beta=beta),
+        net,
         table,
         cluster=cluster,
         against=against,
@@ -137,7 +139,7 @@ def explain(
         source=None if labelled is None else labelled.source,
         method=method,
         options=options,
-        background=background,
+        prepared=None if method == "neon" else _prepared(net, table, background),
     )
 
 
@@ -154,9 +156,16 @@ def _check_method(method: str, options: Mapping[str, Any], rule: str | None) -> 
         )
 
 
+def _prepared(net: Neuralized, table: Table, background: Any) -> Prepared:
+    """What a baseline needs to know of the rows; baselines are imported on use."""
+    from whyclust.perturbing.subject import Prepared
+
+    return Prepared.of(net, net.match(table), background)
+
+
 def explain_rows(
     net: Neuralized,
-    X: Any,
+    table: Table,
     *,
     cluster: ArrayLike | None = None,
     against: ArrayLike | None = None,
@@ -168,12 +177,15 @@ def explain_rows(
     source: str | None = None,
     method: str = "neon",
     options: Mapping[str, Any] | None = None,
-    background: Any = None,
+    prepared: Prepared | None = None,
 ) -> Explanation:
-    """Explain the rows of a table by a network; for `given` labels if there are any."""
-    if method != "neon":
-        net = _without_propagation(net)
-    table = net.read(X)
+    """Explain the rows of a table by a network; for `given` labels if there are any.
+
+    `prepared` holds the rows, and the data they come from, for a method that is not NEON.
+    """
+    table = net.match(table)
+    if prepared is not None:
+        net = prepared.net
     shape = table.image_shape or net.image_shape
     names = list(net.feature_names) if net.named or table.names is None else table.names
     if feature_names is not None:
@@ -190,11 +202,10 @@ def explain_rows(
         question = f"whether the probability of {asked} exceeds {threshold:g}"
     found, parts = relevance_apart(net, table, cluster=cluster, against=against, rule=rule, groups=grouping)
     has_noise = getattr(net.head, "noise", None) is not None
-    if method != "neon":
+    if prepared is not None:
         from whyclust.baselines.answers import answer
 
-        known = table if background is None else background
-        found = answer(method, options or {}, parts, table, known, found, against, grouping)
+        found = answer(method, options or {}, parts, prepared, found, against, grouping)
     data = table.data if grouping is None else _grouped_data(table, grouping, len(grouped_names))
     return Explanation(
         values=found.values,
@@ -227,14 +238,6 @@ def explain_rows(
         given=given,
         fidelity=fidelity,
     )
-
-
-def _without_propagation(net: Neuralized) -> Neuralized:
-    """The network for a method that brings its own values: layers of an encoder need no rules for it."""
-    trunk = net.features.trunk
-    if trunk is None:
-        return net
-    return replace(net, features=replace(net.features, trunk=trunk.silent()))
 
 
 def _given_names(feature_names: Sequence[str], count: int, known: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from whyclust import neuralize
 from whyclust._explain import explain_rows
+from whyclust._validation import read_table as read_rows
 from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.cluster.elbow import inertia_curve
 from whyclust.given_labels import read_labels
@@ -174,7 +175,11 @@ def explain_table(
             network = neuralize(pipeline, features)
         progress("Explaining every row")
         explanation = explain_rows(
-            network, features, given=given, fidelity=fidelity, source=labels and f"column '{labels}'"
+            network,
+            read_rows(features),
+            given=given,
+            fidelity=fidelity,
+            source=labels and f"column '{labels}'",
         )
         audited = _audit(explanation, network, pipeline, features, seed, progress) if audit else None
     notes += list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
@@ -221,14 +226,13 @@ def _audit(
     progress: Callable[[str], None],
 ) -> Audit:
     """Audit what has been explained, without clustering it or fitting a surrogate once more."""
-    from whyclust._validation import read_table
     from whyclust.auditing.run import audit_subject
     from whyclust.auditing.subject import Subject, labels_alone
 
     given = explanation.given
     subject = Subject(
         net=network,
-        table=read_table(features),
+        table=read_rows(features),
         model=pipeline if given is None else None,
         fixed=None if given is None else labels_alone(None),
         given=given,

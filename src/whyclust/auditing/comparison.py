@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from whyclust._explain import explain_rows
-from whyclust._validation import Table
-from whyclust.auditing.subject import Subject, rows_of
-from whyclust.baselines import options_of
-from whyclust.metrics import FlippingResult, flipping_auc
+from whyclust.auditing.subject import Subject
+from whyclust.baselines import METHODS, options_of
+from whyclust.explanation import Explanation
+from whyclust.metrics.flipping import FlippingResult, flipping_of
+from whyclust.perturbing.subject import Prepared
 
 CONFIDENCE = 0.95
 
@@ -31,29 +32,26 @@ class Candidate:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-CANDIDATES = {
+# Explanations by NEON; the others are baselines, each registered with what it is.
+_OF_NEON = {
     "neon": Candidate("NEON, as explain() gives it", "neon"),
     "neon_paper": Candidate("NEON, by the paper's rule min_take_most", "neon", rule="min_take_most"),
-    "ig": Candidate("integrated gradients", "ig"),
-    "pda_zero": Candidate(
-        "evidence lost with the column at its mean", "pda_zero", options={"on": "evidence"}
-    ),
-    "squared": Candidate("squared distance from the mean", "squared"),
-    "sensitivity": Candidate("squared slope of the evidence", "sensitivity"),
-    "nca": Candidate("nearest centroid alone", "nca"),
-    "random": Candidate("columns in random order", "random"),
-    "pda_kde": Candidate(
-        "evidence lost with the column drawn from a density", "pda_kde", options={"on": "evidence"}
-    ),
-    "shap": Candidate("Shapley values, sampled", "shap"),
-    "gradient_shap": Candidate("expected gradients", "gradient_shap"),
-    "forest": Candidate("random forest of the clusters", "forest"),
-    "tree": Candidate("decision tree of the clusters", "tree"),
 }
-# The others take long or need an extra: they are scored when they are asked for by name.
-USUAL = ("neon", "neon_paper", "ig", "pda_zero", "squared", "sensitivity", "nca", "random")
 # What the others are compared with, and what any explanation must beat.
 NEEDED = ("neon", "random")
+
+
+def candidates() -> dict[str, Candidate]:
+    """All that can be compared, by name."""
+    return _OF_NEON | {
+        name: Candidate(one.title, name, options=one.audited_with) for name, one in METHODS.items()
+    }
+
+
+def usual() -> list[str]:
+    """Names of what is compared unasked: other baselines take long or need an extra."""
+    names = [name for name, one in METHODS.items() if one.usual and name not in NEEDED]
+    return [*_OF_NEON, *names, NEEDED[1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +85,14 @@ class Comparison:
     def to_pandas(self) -> pd.DataFrame:
         """One line per method, the best first; differences are from NEON, over the same points."""
         neon = self.results["neon"].per_point
+        known = candidates()
         lines: list[dict[str, Any]] = []
         for name, result in self.results.items():
             difference, low, high = paired(result.per_point, neon)
             lines.append(
                 {
                     "method": name,
-                    "what": CANDIDATES[name].title,
+                    "what": known[name].title,
                     "auc": result.auc,
                     "se": result.error,
                     "difference": difference,
@@ -134,16 +133,17 @@ def standing(low: float, high: float) -> str:
 def read_methods(methods: Sequence[str] | None) -> list[str]:
     """Names of the methods to score; NEON and the random order are always among them."""
     if methods is None:
-        return list(USUAL)
+        return usual()
     listed = np.iterable(methods) and not isinstance(methods, str)
     if not listed or not all(isinstance(name, str) for name in methods):
         raise TypeError(f"methods={methods!r}, expected a list of names, such as ['ig', 'squared'].")
+    known = candidates()
     for name in methods:
-        if name not in CANDIDATES:
-            close = get_close_matches(name, CANDIDATES, n=1)
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
             hint = f": did you mean {close[0]!r}?" if close else "."
             raise ValueError(
-                f"methods names {name!r}, which is unknown, expected some of {', '.join(CANDIDATES)}{hint}"
+                f"methods names {name!r}, which is unknown, expected some of {', '.join(known)}{hint}"
             )
     return list(dict.fromkeys([NEEDED[0], *methods, NEEDED[1]]))
 
@@ -151,29 +151,22 @@ def read_methods(methods: Sequence[str] | None) -> list[str]:
 def compare(
     subject: Subject,
     rows: NDArray,
+    prepared: Prepared,
     *,
     methods: Sequence[str] | None,
-    background: Table,
     n_repeats: int,
     random_state: int,
     progress: Callable[[str], None],
 ) -> Comparison:
-    """Score the methods on these rows of the subject."""
-    table = rows_of(subject.table, rows)
+    """Score the methods on these rows of the subject, which are prepared."""
+    known = candidates()
     results: dict[str, FlippingResult] = {}
     left_out: dict[str, str] = {}
     for name in read_methods(methods):
-        progress(f"Scoring explanations: {CANDIDATES[name].title}")
+        progress(f"Scoring explanations: {known[name].title}")
         try:
-            explanation = _explained(CANDIDATES[name], subject, rows, table, background, random_state)
-            results[name] = flipping_auc(
-                subject.net,
-                table,
-                explanation,
-                n_repeats=n_repeats,
-                background=background,
-                random_state=random_state,
-            )
+            explanation = _explained(known[name], subject, rows, prepared, random_state)
+            results[name] = flipping_of(prepared, explanation, n_repeats=n_repeats, random_state=random_state)
         except (TypeError, ValueError) as error:
             # Not every baseline applies to every model; what was asked for by name is not passed over.
             if methods is not None or name in NEEDED:
@@ -186,21 +179,20 @@ def _explained(
     candidate: Candidate,
     subject: Subject,
     rows: NDArray,
-    table: Table,
-    background: Table,
+    prepared: Prepared,
     random_state: int,
-) -> Any:
+) -> Explanation:
     options = dict(candidate.options)
     if candidate.method != "neon" and "random_state" in options_of(candidate.method):
         options["random_state"] = random_state
     return explain_rows(
         subject.net,
-        table,
+        prepared.table,
         rule=candidate.rule,
         given=None if subject.given is None else subject.given[rows],
         fidelity=subject.fidelity,
         source=subject.source,
         method=candidate.method,
         options=options,
-        background=background,
+        prepared=None if candidate.method == "neon" else prepared,
     )

@@ -14,6 +14,7 @@ from whyclust.auditing.refits import refit
 from whyclust.auditing.result import Audit
 from whyclust.auditing.subject import Subject, rows_of, stratified, subject_of
 from whyclust.auditing.verdict import judge
+from whyclust.perturbing.subject import Prepared
 
 FEWEST_ROWS = 20
 # Rows from which imputed columns and means are taken; more say little more.
@@ -48,10 +49,10 @@ def audit(
     X : table
         The rows that were clustered.
     methods : sequence of str, optional
-        Other methods to compare NEON with. By default NEON by the paper's rule (``"neon_paper"``),
-        ``"ig"``, ``"pda_zero"`` (on the evidence), ``"squared"``, ``"sensitivity"`` and ``"nca"``, those
-        of them that apply; by name also ``"pda_kde"``, ``"shap"``, ``"gradient_shap"``, ``"forest"`` and
-        ``"tree"``. ``"neon"`` and ``"random"`` are always scored.
+        Other methods to compare NEON with. By default NEON by the paper's rule (``"neon_paper"``) and the
+        baselines that are registered as usual (``"ig"``, ``"pda_zero"`` on the evidence, ``"squared"``,
+        ``"sensitivity"``, ``"nca"``), those of them that apply; by name any other of
+        ``whyclust.baselines.METHODS``. ``"neon"`` and ``"random"`` are always scored.
     n_repeats : int
         Draws of Algorithm 1 for each row and number of columns.
     n_refits : int
@@ -129,13 +130,13 @@ def audit_subject(
     generator = np.random.default_rng(random_state)
     n_wanted = min(max_rows, _affordable(subject, n_repeats), len(clusters))
     rows = stratified(clusters, n_wanted, generator)
-    known = subject.table if background is None else read_table(background, "background")
+    known = subject.table if background is None else subject.net.read(background, "background")
     known = _background(known, generator)
     comparison = compare(
         subject,
         rows,
+        Prepared.of(subject.net, rows_of(subject.table, rows), known),
         methods=methods,
-        background=known,
         n_repeats=n_repeats,
         random_state=random_state,
         progress=tell,

@@ -54,7 +54,7 @@ class Subject:
     @property
     def clusters(self) -> NDArray:
         """The cluster that is explained in each row."""
-        return self.net.predict(self.table) if self.given is None else self.given
+        return self.net.predict_rows(self.table) if self.given is None else self.given
 
     @property
     def noise(self) -> Any:

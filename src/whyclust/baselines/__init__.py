@@ -2,12 +2,18 @@
 
 >>> from whyclust.baselines import METHODS, options_of
 >>> list(METHODS)
-['random', 'squared', 'pda_zero', 'pda_kde', 'sensitivity', 'ig', 'nca', 'shap', 'gradient_shap',
- 'forest', 'tree']
+['random', 'squared', 'nca', 'sensitivity', 'ig', 'gradient_shap', 'pda_zero', 'pda_kde', 'shap', 'forest',
+ 'tree']
 >>> options_of("pda_kde")
 ['on', 'n_samples', 'random_state']
+
+A function registered with :func:`baseline` is one more: ``explain`` and ``audit`` know it by its name.
 """
 
-from whyclust.baselines.answers import METHODS, options_of
+# Registered in this order, in which they are listed.
+from whyclust.baselines import simple, gradients, removal, shapley, trees  # noqa: F401, I001
+from whyclust.baselines.answers import options_of
+from whyclust.baselines.asked import Asked, Attribution
+from whyclust.baselines.registry import METHODS, Baseline, baseline
 
-__all__ = ["METHODS", "options_of"]
+__all__ = ["METHODS", "Asked", "Attribution", "Baseline", "baseline", "options_of"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,37 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._frames import is_frame
-from whyclust._validation import Table
-from whyclust.baselines.asked import Asked, Attribution
-from whyclust.baselines.gradients import expected_gradients, integrated_gradients, sensitivity
-from whyclust.baselines.removal import pda_density, pda_reference
-from whyclust.baselines.shapley import shapley
-from whyclust.baselines.simple import nearest_centroid, random_scores, squared
-from whyclust.baselines.trees import forest, tree
+from whyclust.baselines.asked import Asked
+from whyclust.baselines.registry import NEON, find
 from whyclust.network import Neuralized, Relevance
+from whyclust.network.apart import Judges
 from whyclust.network.question import read_question
 from whyclust.perturbing.encoded import EncodedRows
-
-METHODS: Mapping[str, Callable[..., Attribution]] = {
-    "random": random_scores,
-    "squared": squared,
-    "pda_zero": pda_reference,
-    "pda_kde": pda_density,
-    "sensitivity": sensitivity,
-    "ig": integrated_gradients,
-    "nca": nearest_centroid,
-    "shap": shapley,
-    "gradient_shap": expected_gradients,
-    "forest": forest,
-    "tree": tree,
-}
+from whyclust.perturbing.subject import Prepared
 
 
 def check_method(method: str, options: Mapping[str, Any], rule: str | None) -> None:
     """Refuse names of methods and options that are not known, before anything is computed."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"method={method!r} is unknown, expected one of neon, {', '.join(METHODS)}.")
-    known = options_of(method)
+    known = find(method).options
     for name in options:
         if name not in known:
             takes = f"its options are {', '.join(known)}" if known else "it has none"
@@ -59,20 +39,14 @@ def options_of(method: str) -> list[str]:
     >>> options_of("ig")
     ['steps', 'reference']
     """
-    if method == "neon":
-        return ["rule", "threshold"]
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is unknown, expected one of neon, {', '.join(METHODS)}.")
-    parameters = inspect.signature(METHODS[method]).parameters.values()
-    return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    return ["rule", "threshold"] if method == NEON else list(find(method).options)
 
 
 def answer(
     method: str,
     options: Mapping[str, Any],
-    parts: Sequence[tuple[Neuralized, NDArray]],
-    table: Table,
-    background: Any,
+    parts: Judges,
+    prepared: Prepared,
     found: Relevance,
     against: ArrayLike | None,
     groups: NDArray | None,
@@ -84,27 +58,24 @@ def answer(
     method : str
     options : mapping
         Keyword arguments of the method.
-    parts : sequence of (Neuralized, ndarray of int)
+    parts : list of (Neuralized, ndarray of int)
         Networks, and the rows that each of them judges. They read the same columns.
-    table : Table
-        The rows to explain.
-    background : table
-        The data they come from.
+    prepared : Prepared
+        The rows to explain, and the data they come from.
     found : Relevance
         Which clusters are explained, and the evidence for them.
     against : cluster id, or one for each row, optional
     groups : ndarray of int of shape (n_columns,), optional
         Values are summed over columns that have the same number.
     """
-    first = parts[0][0]
-    rows = EncodedRows.of(first, table)
-    known = rows.points if background is table else EncodedRows.of(first, background, "background").points
+    rows = prepared.rows
     n_rows = len(rows.points)
     against_ids = None if against is None else np.broadcast_to(np.asarray(against), n_rows)
     values, base_values = np.zeros((n_rows, rows.n_columns)), np.zeros(n_rows)
 
     def encode(row: Any, name: str) -> NDArray:
-        return EncodedRows.of(first, _named_row(first, row), name).points
+        net = prepared.net
+        return EncodedRows.of(net, net.read(_named_row(net, row), name)).points
 
     for net, chosen in parts:
         question = read_question(
@@ -117,16 +88,14 @@ def answer(
         asked = Asked(
             # Positions for names: cheaper to look up, point after point.
             replace(rows.net, head=net.head, clusters=np.arange(len(net.clusters))),
+            prepared,
             rows.points[chosen],
-            known,
-            rows.sources,
-            rows.n_columns,
             _positions(question.chosen),
             _positions(competitors),
             question.others,
             encode,
         )
-        found_by = METHODS[method](asked, **options)
+        found_by = find(method).function(asked, **options)
         values[chosen] = found_by.values if found_by.collected else rows.collect(found_by.values)
         base_values[chosen] = found_by.base_values
     if groups is not None:

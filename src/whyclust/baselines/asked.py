@@ -11,6 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.network import MinPool, Neuralized
+from whyclust.network.gradient import gradient
+from whyclust.perturbing.encoded import as_rows
+from whyclust.perturbing.imputation import KernelDensity
+from whyclust.perturbing.subject import Prepared
 
 # Numbers in the working arrays of one block.
 BLOCK_NUMBERS = 1 << 22
@@ -39,12 +43,10 @@ class Asked:
     ----------
     net : Neuralized
         Reads encoded columns.
-    points, background : ndarray of shape (n, n_encoded)
-        The rows to explain, and the data they come from.
-    sources : ndarray of int of shape (n_encoded,)
-        The user's column of each encoded column.
-    n_columns : int
-        Columns of the user's table, those that the model does not read among them.
+    prepared : Prepared
+        All rows, and the data they come from.
+    points : ndarray of shape (n, n_encoded)
+        The rows to explain.
     clusters, competitors : ndarray of int
         The cluster explained in each row, and its strongest competitor.
     against : ndarray of int or None
@@ -54,19 +56,33 @@ class Asked:
     """
 
     net: Neuralized
+    prepared: Prepared
     points: NDArray
-    background: NDArray
-    sources: NDArray
-    n_columns: int
     clusters: NDArray
     competitors: NDArray
     against: NDArray | None
     encode: Callable[[Any, str], NDArray]
 
+    @property
+    def background(self) -> NDArray:
+        """The data that rows come from, in encoded columns."""
+        return self.prepared.background
+
+    @property
+    def density(self) -> KernelDensity:
+        """The kernel density of the background."""
+        return self.prepared.density
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the user's table, those that the model does not read among them."""
+        return self.prepared.rows.n_columns
+
     @cached_property
     def columns(self) -> list[NDArray]:
         """Encoded columns of each of the user's columns that the model reads."""
-        return [np.flatnonzero(self.sources == column) for column in np.unique(self.sources)]
+        sources = self.prepared.rows.sources
+        return [np.flatnonzero(sources == column) for column in np.unique(sources)]
 
     @cached_property
     def every_row(self) -> NDArray:
@@ -81,19 +97,23 @@ class Asked:
             "against": None if self.against is None else self.against[rows],
         }
 
+    def predict(self, points: NDArray) -> NDArray:
+        """The position of the cluster of each point."""
+        return self.net.predict_rows(as_rows(points))
+
     def evidence(self, points: NDArray, rows: NDArray | None = None) -> NDArray:
         """f_c at points that stand for these rows: c is the cluster explained in the row."""
-        return self.net.evidence(points, **self._of(rows))
+        return self.net.evidence_rows(as_rows(points), **self._of(rows))
 
     def gradient(self, points: NDArray, rows: NDArray | None = None) -> NDArray:
         """∇f_c at points that stand for these rows."""
-        return self.net.gradient(points, **self._of(rows))
+        return gradient(self.net, as_rows(points), **self._of(rows))
 
     def indicator(self, points: NDArray, rows: NDArray | None = None) -> NDArray:
         """g_c: 1 where the point is in the cluster, or on its side of the one boundary asked about."""
         if self.against is None and isinstance(self.net.pool, MinPool):
             clusters = self.clusters[self.every_row if rows is None else rows]
-            return (self.net.predict(points) == clusters).astype(np.float64)
+            return (self.predict(points) == clusters).astype(np.float64)
         return (self.evidence(points, rows) > 0).astype(np.float64)
 
     @cached_property

@@ -9,8 +9,10 @@ import numpy as np
 from whyclust._checks import whole_number
 from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.references import read_reference
+from whyclust.baselines.registry import baseline
 
 
+@baseline("sensitivity", title="squared slope of the evidence", scores="(∇f_c)²", usual=True)
 def sensitivity(asked: Asked) -> Attribution:
     """(∇f_c)², in the units of the features."""
     lengths = asked.lengths
@@ -19,6 +21,12 @@ def sensitivity(asked: Asked) -> Attribution:
     return Attribution.without_base(slopes * slopes)
 
 
+@baseline(
+    "ig",
+    title="integrated gradients",
+    scores="integrated gradients of f_c, from x̃ to x",
+    usual=True,
+)
 def integrated_gradients(asked: Asked, *, steps: int = 10, reference: Any = "mean") -> Attribution:
     """(x − x̃) ⊙ the mean of ∇f_c on the straight line from the reference x̃ to x.
 
@@ -35,6 +43,11 @@ def integrated_gradients(asked: Asked, *, steps: int = 10, reference: Any = "mea
     return Attribution(moved * (total / steps), start)
 
 
+@baseline(
+    "gradient_shap",
+    title="expected gradients",
+    scores="expected gradients: the same from random rows of the background",
+)
 def expected_gradients(asked: Asked, *, n_samples: int = 50, random_state: Any = 0) -> Attribution:
     """The mean of (x − x̃) ⊙ ∇f_c(x̃ + t (x − x̃)) over rows x̃ of the background and t in [0, 1).
 

@@ -14,11 +14,19 @@ from numpy.typing import NDArray
 from whyclust._checks import one_of, whole_number
 from whyclust.baselines.asked import BLOCK_NUMBERS, Asked, Attribution, seeded
 from whyclust.baselines.references import read_reference
-from whyclust.perturbing.imputation import KernelDensity, choose
+from whyclust.baselines.registry import baseline
+from whyclust.perturbing.imputation import choose
 
 SCORES = ("indicator", "evidence")
 
 
+@baseline(
+    "pda_zero",
+    title="evidence lost with the column at its mean",
+    scores="what changes when the column is set to x̃",
+    usual=True,
+    audited_with={"on": "evidence"},
+)
 def pda_reference(asked: Asked, *, on: str = "indicator", reference: Any = "mean") -> Attribution:
     """PDA₀: the column is set to the reference, zero where columns are standardised."""
     score = getattr(asked, one_of("on", on, SCORES))
@@ -33,13 +41,19 @@ def pda_reference(asked: Asked, *, on: str = "indicator", reference: Any = "mean
     return Attribution.without_base(values)
 
 
+@baseline(
+    "pda_kde",
+    title="evidence lost with the column drawn from a density",
+    scores="what changes when the column is drawn given all others (kernel density)",
+    audited_with={"on": "evidence"},
+)
 def pda_density(
     asked: Asked, *, on: str = "indicator", n_samples: int = 10, random_state: Any = 0
 ) -> Attribution:
     """PDA_cs: the column is drawn from p(x_i | all other columns) of a kernel density (Eqs. 43, 44)."""
     score = getattr(asked, one_of("on", on, SCORES))
     n_samples = whole_number("n_samples", n_samples)
-    density = KernelDensity.fit(asked.background)
+    density = asked.density
     # Columns have streams of their own, so that the size of a block changes nothing.
     streams = [stream.spawn(2) for stream in seeded(random_state).spawn(len(asked.columns))]
     values = np.zeros(asked.points.shape)

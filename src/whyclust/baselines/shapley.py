@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of, whole_number
 from whyclust.baselines.asked import Asked, Attribution, seeded
+from whyclust.baselines.registry import baseline
 
 EXPLAINERS = ("permutation", "kernel")
 
@@ -29,6 +30,12 @@ def import_shap(method: str) -> Any:
     return shap
 
 
+@baseline(
+    "shap",
+    title="Shapley values, sampled",
+    scores='Shapley values of f_c, estimated by shap; `explainer` is `"permutation"` or `"kernel"`',
+    needs="shap",
+)
 def shapley(
     asked: Asked,
     *,

@@ -11,9 +11,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 from whyclust._checks import whole_number
 from whyclust.baselines.asked import Asked, Attribution, seeded
+from whyclust.baselines.registry import baseline
 from whyclust.baselines.shapley import import_shap
 
 
+@baseline(
+    "forest",
+    title="random forest of the clusters",
+    scores="TreeSHAP of a random forest that has learnt the clusters",
+    needs="shap",
+)
 def forest(asked: Asked, *, n_estimators: int = 100, random_state: Any = 0) -> Attribution:
     """TreeSHAP of a random forest's probability of the cluster; it learns from the background."""
     import_shap("forest")
@@ -23,6 +30,12 @@ def forest(asked: Asked, *, n_estimators: int = 100, random_state: Any = 0) -> A
     return _tree_shap(asked, model, "forest")
 
 
+@baseline(
+    "tree",
+    title="decision tree of the clusters",
+    scores="the same of one decision tree",
+    needs="shap",
+)
 def tree(asked: Asked, *, max_leaf_nodes: int | None = None, random_state: Any = 0) -> Attribution:
     """TreeSHAP of a decision tree's probability of the cluster; it learns from the background."""
     import_shap("tree")
@@ -43,7 +56,7 @@ def _tree_shap(asked: Asked, model: Any, method: str) -> Attribution:
             f"against= was given with method={method!r}, whose probabilities are of a cluster against all "
             "others: leave it out, or use another method."
         )
-    labels = asked.net.predict(asked.background)
+    labels = asked.predict(asked.background)
     if (labels == labels[0]).all():
         raise ValueError(
             f"All rows of the background are in one cluster, from which method={method!r} learns nothing: "

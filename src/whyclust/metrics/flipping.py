@@ -15,10 +15,12 @@ from whyclust._frames import to_array
 from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.explanation import Explanation
 from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
-from whyclust.network import MinPool, Neuralized, neuralize
+from whyclust.network import MinPool, Neuralized
 from whyclust.network.apart import judges
-from whyclust.perturbing.encoded import EncodedRows
+from whyclust.network.neuralizing import network_for
+from whyclust.perturbing.encoded import as_rows
 from whyclust.perturbing.imputation import Constant, Given, Imputer, KernelDensity
+from whyclust.perturbing.subject import Prepared
 from whyclust.surrogates import surrogate_of
 
 ORDERS = ("insert", "delete")
@@ -128,12 +130,30 @@ def flipping_auc(
     n_repeats = whole_number("n_repeats", n_repeats, 1)
     random_state = whole_number("random_state", random_state, 0)
     setting = _setting(model, X, background, explanation)
+    return _score(setting, explanation, imputer, n_repeats, order, random_state)
+
+
+def flipping_of(
+    prepared: Prepared, explanation: Explanation, *, n_repeats: int, random_state: int
+) -> FlippingResult:
+    """`flipping_auc` of an explanation of rows that are prepared, as by default."""
+    return _score(_Setting.of(prepared), explanation, "kde", n_repeats, "insert", random_state)
+
+
+def _score(
+    setting: _Setting,
+    explanation: Any,
+    imputer: str | Callable[..., Any],
+    n_repeats: int,
+    order: str,
+    random_state: int,
+) -> FlippingResult:
     relevance = _read_explanation(explanation, setting)
     if isinstance(explanation, Explanation):
         clusters = explanation.clusters
     else:
-        clusters = setting.predict(setting.points)
-    filler = _imputer(imputer, setting.known)
+        clusters = setting.assigned
+    filler = _imputer(imputer, setting)
     generator = np.random.default_rng(random_state)
     # Reversed, removal is insertion from the least relevant column on.
     signed = -relevance if order == "insert" else relevance
@@ -188,7 +208,7 @@ def _curves(
     return hits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Setting:
     """Points in numbers, where their columns come from, how they are assigned, and the background."""
 
@@ -197,8 +217,32 @@ class _Setting:
     sources: NDArray
     predict: Callable[[NDArray], NDArray]
     known: NDArray
-    net: Neuralized | None = None
     given_names: list[str] | None = None
+    prepared: Prepared | None = None
+
+    @classmethod
+    def of(cls, prepared: Prepared, given_names: list[str] | None = None) -> _Setting:
+        """The points of rows that are prepared."""
+        rows = prepared.rows
+        return cls(
+            prepared.table,
+            rows.points,
+            rows.sources,
+            lambda points: rows.net.predict_rows(as_rows(points)),
+            prepared.background,
+            given_names,
+            prepared,
+        )
+
+    @property
+    def assigned(self) -> NDArray:
+        """The cluster of each point."""
+        return self.predict(self.points) if self.prepared is None else self.prepared.assigned
+
+    @property
+    def density(self) -> KernelDensity:
+        """The kernel density of the background."""
+        return KernelDensity.fit(self.known) if self.prepared is None else self.prepared.density
 
     @property
     def order(self) -> NDArray | None:
@@ -217,18 +261,20 @@ class _Setting:
         Each row is judged by the decision that was explained: rows of clusters leave noise aside, and
         where a probability must exceed a threshold, that is the question.
         """
-        if self.net is None:
-            return [(lambda points, clusters: self.predict(points) == clusters, np.arange(len(self.points)))]
-        parts = [(self.net, np.arange(len(self.points)))]
+        every = np.arange(len(self.points))
+        if self.prepared is None:
+            return [(lambda points, clusters: self.predict(points) == clusters, every)]
+        net = self.prepared.rows.net
+        parts = [(net, every)]
         if isinstance(explanation, Explanation):
-            parts = judges(self.net, explanation.clusters, explanation.assigned)
+            parts = judges(net, explanation.clusters, explanation.assigned)
         return [(_inside(net), rows) for net, rows in parts]
 
 
 def _inside(net: Neuralized) -> Inside:
     if isinstance(net.pool, MinPool):
-        return lambda points, clusters: net.predict(points) == clusters
-    return lambda points, clusters: net.evidence(points, cluster=clusters) > 0
+        return lambda points, clusters: net.predict_rows(as_rows(points)) == clusters
+    return lambda points, clusters: net.evidence_rows(as_rows(points), cluster=clusters) > 0
 
 
 def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
@@ -259,17 +305,16 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
-    net = neuralize(model, X if background is None else background, threshold=threshold)
+    table = read_table(X)
+    net = network_for(model, table, threshold=threshold)
     asked = getattr(net.pool, "threshold", None)
     if isinstance(explanation, Explanation) and threshold != asked:
         raise ValueError(
             "explanation asks which cluster is the most probable, but the model whether a probability "
             f"exceeds {asked:g}: explain this very model."
         )
-    rows = EncodedRows.of(net, X)
-    known = rows.points if background is None else EncodedRows.of(net, background, "background").points
-    given = read_table(X).names or (list(net.feature_names) if net.named else None)
-    return _Setting(net.read(X), rows.points, rows.sources, rows.net.predict, known, rows.net, given)
+    given = table.names or (list(net.feature_names) if net.named else None)
+    return _Setting.of(Prepared.of(net, net.match(table), background), given)
 
 
 def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]:
@@ -295,7 +340,7 @@ def _read_explanation(explanation: Any, setting: _Setting) -> NDArray:
     if isinstance(explanation, Explanation):
         if not _same(explanation.data, table.data):
             raise ValueError("explanation is of rows with other values than X: explain these very rows.")
-        elsewhere = float(np.mean(explanation.assigned != setting.predict(setting.points)))
+        elsewhere = float(np.mean(explanation.assigned != setting.assigned))
         if elsewhere > _ROUNDING:
             raise ValueError(
                 f"explanation is of another model, or of X in other units: by this model {elsewhere:.0%} of "
@@ -319,15 +364,15 @@ def _same(data: Any, other: Any) -> bool:
     return bool(np.array_equal(first, second, equal_nan=True))
 
 
-def _imputer(imputer: str | Callable[..., Any], known: NDArray) -> Imputer:
+def _imputer(imputer: str | Callable[..., Any], setting: _Setting) -> Imputer:
     if callable(imputer):
         return Given(imputer)
     if imputer == "kde":
-        return KernelDensity.fit(known)
+        return setting.density
     if imputer == "zero":
-        return Constant(np.zeros(known.shape[1]))
+        return Constant(np.zeros(setting.known.shape[1]))
     if imputer == "mean":
-        return Constant(known.mean(axis=0))
+        return Constant(setting.known.mean(axis=0))
     raise ValueError(
         f"imputer={imputer!r} is unknown, expected one of {', '.join(IMPUTERS)} or a function "
         "imputer(points, known, generator)."

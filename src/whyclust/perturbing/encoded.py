@@ -7,16 +7,20 @@ categories are numbers and nothing is missing, and hands the result back in the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import is_sparse, numeric, refuse_not_finite
+from whyclust._validation import Table, is_sparse, numeric, refuse_not_finite
 from whyclust.network.network import Neuralized
 
 # Perturbed copies of rows are dense: more numbers than this were not meant.
 _MOST_NUMBERS = 1 << 28
+
+
+def as_rows(points: NDArray) -> Table:
+    """Points in encoded columns as a table, for networks that read those."""
+    return Table(points, None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +44,19 @@ class EncodedRows:
     n_columns: int
 
     @classmethod
-    def of(cls, net: Neuralized, X: Any, name: str = "X") -> EncodedRows:
-        """Encode the rows of a table once, and take the encoder out of the network."""
-        table = net.read(X, name)
+    def of(cls, net: Neuralized, table: Table) -> EncodedRows:
+        """Encode rows that the network has read, and take the encoder out of the network."""
         if table.shape[0] * net.features.inner.n_inputs > _MOST_NUMBERS:
             raise ValueError(
-                f"{name} has {table.shape[0]} rows of {net.features.inner.n_inputs} columns, too many to be "
-                "changed one column at a time: use fewer rows."
+                f"{table.called} has {table.shape[0]} rows of {net.features.inner.n_inputs} columns, too "
+                "many to be changed one column at a time: use fewer rows."
             )
         encoded = numeric(net.features.encode(table.data))
         encoded = encoded.toarray() if is_sparse(encoded) else encoded
         points = np.array(encoded, dtype=np.float64)
         if not np.isfinite(points).all():
             known = net.feature_names if table.names is None else table.names
-            refuse_not_finite(points, [known[column] for column in net.features.sources], 0, name)
+            refuse_not_finite(points, [known[column] for column in net.features.sources], 0, table.called)
         width = points.shape[1]
         features = replace(net.features, encoder=(), sources=np.arange(width), n_columns=width, columns=None)
         names = tuple(str(column) for column in range(width))

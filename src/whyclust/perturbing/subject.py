@@ -1,0 +1,66 @@
+"""A network and rows to be changed, with all that must be known of them, each found once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from whyclust._validation import Table
+from whyclust.network.network import Neuralized
+from whyclust.perturbing.encoded import EncodedRows, as_rows
+from whyclust.perturbing.imputation import KernelDensity
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows, and the data they come from, as baselines, Algorithm 1 and the audit share them.
+
+    Attributes
+    ----------
+    net : Neuralized
+        Through layers of an encoder it passes no relevance: who changes rows has no use for their rules.
+    table : Table
+        The rows, which the network has read.
+    known : Table or None
+        The data that rows come from, which the network has read; None for the rows themselves.
+    """
+
+    net: Neuralized
+    table: Table
+    known: Table | None = None
+
+    @classmethod
+    def of(cls, net: Neuralized, table: Table, background: Any = None) -> Prepared:
+        """Prepare rows that the network has read, and a background as a user gives it."""
+        known = None if background is None else net.read(background, "background")
+        return cls(_silent(net), table, known)
+
+    @cached_property
+    def rows(self) -> EncodedRows:
+        """The rows in numbers."""
+        return EncodedRows.of(self.net, self.table)
+
+    @cached_property
+    def background(self) -> NDArray:
+        """The data that rows come from, in numbers."""
+        return self.rows.points if self.known is None else EncodedRows.of(self.net, self.known).points
+
+    @cached_property
+    def density(self) -> KernelDensity:
+        """The kernel density of the background."""
+        return KernelDensity.fit(self.background)
+
+    @cached_property
+    def assigned(self) -> NDArray:
+        """The cluster of each row."""
+        return self.rows.net.predict_rows(as_rows(self.rows.points))
+
+
+def _silent(net: Neuralized) -> Neuralized:
+    trunk = net.features.trunk
+    if trunk is None:
+        return net
+    return replace(net, features=replace(net.features, trunk=trunk.silent()))
