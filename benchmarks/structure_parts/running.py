@@ -112,11 +112,16 @@ def audit_of_wine() -> dict[str, Any]:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     counters = {what: Counter(names) for what, names in COUNTED.items()}
+    wc.audit(model, X, n_refits=0)
+    without_refits = counters["betas"].calls
+    for one in counters.values():
+        one.calls = one.unread = 0
     wc.audit(model, X)
     found: dict[str, Any] = {what: one.calls if one.found else None for what, one in counters.items()}
     found["reads_of_what_was_not_read"] = counters["reads"].unread
     return {
         **found,
+        "betas_without_refits": without_refits,
         "cpu_seconds": round(min(seconds[1:]), 3),
         "functions": {what: one.found for what, one in counters.items()},
     }
