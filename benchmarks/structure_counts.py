@@ -88,7 +88,7 @@ def rows(result: dict[str, Any]) -> dict[str, Any]:
             "reads of tables in an audit": audit["reads"],
             "of these of what was not read yet": audit["reads_of_what_was_not_read"],
             "β computed in an audit": audit["betas"],
-            "of these without refits, each a network of its own": audit.get("betas_without_refits", "not counted"),
+            "the same without refits, which are other networks": audit.get("betas_without_refits", "?"),
             "kernel densities fitted in an audit": audit["density_fits"],
             "CPU seconds of an audit": audit["cpu_seconds"],
             "forwards of an explained row, given a model": forwards["model"],
