@@ -97,6 +97,8 @@ SIGNS = {
     "decimal points elsewhere": ("a;b\n0.5;1,250\n2.25;3\n", [0.5, 1250], SHOWN),
     "points beside decimal commas": ("a;b\n0,5;1.250\n2,25;900\n", [0.5, 1250], SHOWN + 1),
     "millions with points": ("a;b\n0,5;1.250.000\n2,25;3\n", [0.5, 1250000], SHOWN + 1),
+    "millions with points beside commas": ("a\tb\n1,250\t1.250.000\n2\t3\n", [1.25, 1250000], SHOWN + 1),
+    "points after a zero": ("a;b\n0,5;0.250\n2,25;0.125\n", [0.5, 0.25], SHOWN),
     "points that are no thousands": ("a;b\n0,5;1.2505\n2,25;3\n", [0.5, 1.2505], SHOWN),
     "both kinds of decimal marks": ("a\tb\tc\n0,5\t0.5\t1,250\n2,25\t3.5\t2\n", [0.5, 0.5, 1.25], SHOWN),
     # Where none shows it, the delimiter decides.
