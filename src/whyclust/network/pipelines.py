@@ -194,7 +194,7 @@ def _as_known(table: Any, categories: Sequence[NDArray]) -> Any:
         if known.dtype != object:
             continue
         missing = column.isna().to_numpy()
-        if column.dtype != object or missing.any():
+        if column.dtype.kind != "O" or missing.any():
             values = column.to_numpy(dtype=object, copy=True)
             values[missing] = None if any(value is None for value in known) else np.nan
             # As a Series: pandas would make text, and NaN of None, of an array of objects.
