@@ -201,6 +201,7 @@ def test_noise_among_labels(folder, capsys, mark):
 
 
 def test_labels_that_the_columns_do_not_tell_apart(iris, folder, capsys):
+    iris.iloc[::6].assign(colour=np.resize(["blue", "violet"], 25)).to_csv(folder / "iris.csv", index=False)
     assert run("explain", "iris.csv", "--labels", "colour", "--out", "out") == 0
     captured = capsys.readouterr()
     warning = "do not rely on the explanations of these clusters"
@@ -460,6 +461,7 @@ def test_an_audit_is_the_same_job_and_two_files_more(iris, folder, capsys):
 
 
 def test_an_audit_of_labels(iris, folder, capsys):
+    iris.iloc[::3].to_csv(folder / "iris.csv", index=False)
     assert run("audit", "iris.csv", "--labels", "species", "--id-column", "flower", "--out", "out") == 0
     captured = capsys.readouterr()
     assert "labels were given, and labels cannot be fitted again" in captured.out

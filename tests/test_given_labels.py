@@ -304,11 +304,11 @@ def test_users_may_ask_for_another_cluster(ex):
 
 
 def test_labels_without_a_pattern_are_not_to_be_trusted():
-    labels = np.random.default_rng(1).integers(3, size=45)
+    labels = np.random.default_rng(1).integers(3, size=30)
     with pytest.warns(
         UserWarning, match=r"Do not rely on the explanations of these clusters, on whose unseen rows"
     ) as caught:
-        ex = wc.explain(labels, X.iloc[::2])
+        ex = wc.explain(labels, X.iloc[::3])
     assert any(warning.filename == __file__ for warning in caught)
     assert ex.fidelity.untrusted
     doubted = ex.fidelity.untrusted[0]
@@ -332,7 +332,7 @@ CLUSTERINGS = {
 @pytest.mark.parametrize("name", CLUSTERINGS)
 def test_clusterings_without_prototypes(name):
     table, _ = make_blobs(n_noise=6)
-    points = table.to_numpy() / [10.0, 1.0, 5.0]
+    points = table.to_numpy()[::2] / [10.0, 1.0, 5.0]
     model = CLUSTERINGS[name].fit(points)
     ex = wc.explain(model, points)
     np.testing.assert_array_equal(ex.given, model.labels_)
