@@ -52,7 +52,7 @@ def test_the_pool_weighs_the_pairs(covariance):
     net = wc.neuralize(model, X)
     soft = Neuralized(net.features, net.head, SoftMinPool(0.7), 1.0, net.clusters, net.feature_names)
     pairs = {(c, k): net.relevance(X, cluster=c, against=k) for c in range(3) for k in range(3) if c != k}
-    cases = [(net, None), (net, "expected"), (soft, None)]
+    cases = [(net, None), (net, "expected"), (net, "min_take_most"), (soft, None)]
     for network, rule in cases:
         found = network.relevance(X, rule=rule)
         assert np.abs(found.values.sum(axis=1) + found.base_values - found.explained).max() < 1e-9
@@ -64,8 +64,8 @@ def test_the_pool_weighs_the_pairs(covariance):
                 constant = paper.threshold_constant(3, 0.7)
                 weights = paper.softmax([-value for value in h])
                 assert abs(found.evidence[row] - paper.soft_evidence([v + constant for v in h])) < 1e-9
-            elif rule is None:
-                weights = paper.expected_weights(h, network.beta, True)
+            elif rule == "min_take_most":
+                weights = paper.min_take_most_weights(h, network.beta)
             else:
                 weights = paper.expected_weights(h, network.beta, True)
             literal = sum(w * pairs[c, k].values[row] for w, k in zip(weights, others, strict=True))
