@@ -173,7 +173,8 @@ def test_no_value_is_fetched_within_an_epoch(rows, monkeypatch):
 
 def test_not_finite_loss_says_what_to_lower(blobs):
     model = MODELS["AutoencoderKMeans"](epochs=30, learning_rate=1e20)
-    with pytest.raises(FloatingPointError, match=r"autoencoder.*(nan|inf).*lower learning_rate \(now 1e\+20\)"):
+    told = r"autoencoder.*(nan|inf).*lower learning_rate \(now 1e\+20\)"
+    with pytest.raises(FloatingPointError, match=told):
         model.fit(blobs[0])
     assert not hasattr(model, "labels_")
 
