@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import reduce
 from html import escape
-from numbers import Number
+from operator import add
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from whyclust._frames import is_frame
-from whyclust._validation import is_sparse
 from whyclust.explanation import Explanation
+from whyclust.moments.clusters import ClusterMoments, TypicalRows
 
 
 @dataclass(frozen=True)
@@ -130,24 +128,59 @@ def _plain(value: Any) -> Any:
 
 def summarise(explanation: Explanation, members: int = 3) -> Summary:
     """Summarise each cluster that is explained."""
+    return summarise_parts([explanation], members)
+
+
+def summarise_parts(parts: Iterable[Explanation], members: int = 3) -> Summary:
+    """Summarise a table that was explained in parts, as if it had been explained at once.
+
+    Parameters
+    ----------
+    parts : iterable of Explanation
+        The parts of one table in their order, explained by one network. They are gone through twice, first
+        for the means and then for the rows near them: pass a list, or what reads the parts again each time.
+    members : int
+        How many typical and borderline rows to name.
+
+    Returns
+    -------
+    Summary
+        Rows are positions in the whole table.
+    """
+    if iter(parts) is parts:
+        raise TypeError("parts can be gone through only once, expected twice: pass list(parts).")
+    known = reduce(add, (ClusterMoments.of(part, first, members) for first, part in _placed(parts)))
+    typical = reduce(add, (TypicalRows.of(part, known, first, members) for first, part in _placed(parts)))
+    any_part = next(iter(parts))
+    return _read(known, typical, any_part.feature_names, any_part.is_noise)
+
+
+def _placed(parts: Iterable[Explanation]) -> Iterator[tuple[int, Explanation]]:
+    """Each part with the number of rows before it."""
+    first = 0
+    for part in parts:
+        yield first, part
+        first += len(part)
+
+
+def _read(
+    known: ClusterMoments, typical: TypicalRows, names: list[str], is_noise: Callable[[Any], bool]
+) -> Summary:
     found = []
-    compare = comparer(explanation.data)
-    for cluster in sorted(np.unique(explanation.clusters), key=explanation.is_noise):
-        explained = explanation.clusters == cluster
-        inside = explanation.labels == cluster
+    compare = comparer(known)
+    for cluster in sorted(known.clusters, key=is_noise):
         # Rows that are not in the cluster say why not; the cluster itself is told by its own.
-        own = explained & inside & ~explanation.disagrees
-        rows = np.flatnonzero(own if own.any() else explained)
-        mean = np.asarray(explanation.values[rows].mean(axis=0), dtype=float)
+        group = known.speaking(cluster)
+        mean = group.relevance.value
         order = np.argsort(-mean, kind="stable")
         total = np.abs(mean).sum()
-        directions, here, there = compare(inside)
-        if explanation.is_noise(cluster):
+        directions, here, there = compare(cluster)
+        if is_noise(cluster):
             # Noise lies on all sides, so a mean says little; where it has relevance it is far off.
             directions = ["unusual" if word in ("high", "low", "middling") else word for word in directions]
         features = pd.DataFrame(
             {
-                "feature": [explanation.feature_names[position] for position in order],
+                "feature": [names[position] for position in order],
                 "relevance": mean[order],
                 "fraction": np.abs(mean[order]) / total if total > 0 else np.zeros(len(order)),
                 "direction": [directions[position] for position in order],
@@ -155,63 +188,64 @@ def summarise(explanation: Explanation, members: int = 3) -> Summary:
                 "outside": pd.Series([there[position] for position in order], dtype=object),
             }
         )
-        typical, borderline = _members(explanation, rows, mean, members)
         found.append(
             ClusterSummary(
-                cluster.item() if hasattr(cluster, "item") else cluster,
-                int(explained.sum()),
-                float(explained.mean()),
-                float(explanation.evidence[rows].mean()),
+                cluster,
+                known.size(cluster),
+                known.size(cluster) / known.n_rows,
+                float(group.evidence.value),
                 features,
-                typical,
-                borderline,
-                explanation.is_noise(cluster),
+                typical.rows[cluster].rows.tolist(),
+                group.borderline.rows.tolist(),
+                is_noise(cluster),
             )
         )
     return Summary(found)
 
 
-def _members(
-    explanation: Explanation, rows: NDArray, mean: NDArray, count: int
-) -> tuple[list[int], list[int]]:
-    evidence = explanation.evidence[rows]
-    if explanation.is_factored:  # distances would make the whole matrix
-        distance = np.abs(evidence - np.median(evidence))
-    else:
-        distance = ((explanation.values[rows] - mean) ** 2).sum(axis=1)
-    typical = rows[np.argsort(distance, kind="stable")[:count]]
-    borderline = rows[np.argsort(evidence, kind="stable")[:count]]
-    return typical.tolist(), borderline.tolist()
-
-
-def comparer(data: Any) -> Callable[[NDArray], tuple[list[str], list[Any], list[Any]]]:
+def comparer(known: ClusterMoments) -> Callable[[Any], tuple[list[str], list[Any], list[Any]]]:
     """Return a function that compares every column inside and outside a cluster.
 
     It gives directions, values inside and values outside: means, or shares of a category.
     """
-    if is_sparse(data):
-        return partial(_compare_sparse, data)
-    frame = data if is_frame(data) else pd.DataFrame(data)
-    columns = [Column(frame.iloc[:, position]) for position in range(frame.shape[1])]
+    if not known.columns:
+        return lambda cluster: ([], [], [])
+    labels, whole = list(known.columns), known.whole()
+    deviations = np.sqrt(whole.numbers.variance)
+    counts = np.array([known.columns[label].numbers.count for label in labels])
+    means = np.array([known.columns[label].numbers.mean for label in labels])
 
-    def compare(inside: NDArray) -> tuple[list[str], list[Any], list[Any]]:
-        found = [column.compare(inside) for column in columns]
-        return tuple(map(list, zip(*found, strict=True)))  # type: ignore[return-value]
+    def compare(cluster: Any) -> tuple[list[str], list[Any], list[Any]]:
+        inside = known.columns.get(cluster)
+        others = counts * np.array([label != cluster for label in labels])[:, None]
+        total = others.sum(axis=0)
+        there = np.where(total > 0, (others / np.maximum(total, 1) * means).sum(axis=0), whole.absent)
+        here = np.full(len(there), whole.absent) if inside is None else inside.means
+        words = [direction(*triple) for triple in zip(here, there, deviations, strict=True)]
+        values_here, values_there = here.tolist(), there.tolist()
+        n_inside = 0 if inside is None else inside.n_rows
+        for position, everywhere in whole.categories.items():
+            own = {} if inside is None else inside.category_counts(position).counts
+            words[position], values_here[position], values_there[position] = _compare_shares(
+                own, everywhere.counts, n_inside, known.n_rows - n_inside
+            )
+        return words, values_here, values_there
 
     return compare
 
 
-def _compare_sparse(data: Any, inside: NDArray) -> tuple[list[str], list[Any], list[Any]]:
-    """Means of sparse columns, zeros included, without making them dense."""
-    total = np.asarray(data.sum(axis=0), dtype=float).ravel()
-    here_sum = np.asarray(data[np.flatnonzero(inside)].sum(axis=0), dtype=float).ravel()
-    here = here_sum / max(inside.sum(), 1)
-    there = (total - here_sum) / max((~inside).sum(), 1)
-    mean = total / data.shape[0]
-    squares = np.asarray(data.multiply(data).sum(axis=0), dtype=float).ravel() / data.shape[0]
-    deviations = np.sqrt(np.maximum(squares - mean**2, 0.0))
-    directions = [direction(*triple) for triple in zip(here, there, deviations, strict=True)]
-    return directions, here.tolist(), there.tolist()
+def _compare_shares(
+    own: Mapping[str, int], all_rows: Mapping[str, int], n_inside: int, n_outside: int
+) -> tuple[str, str, str]:
+    """The category that is more frequent inside than outside by the most."""
+    names = sorted(all_rows)
+    inside = np.array([own.get(name, 0) for name in names])
+    shares_here = inside / max(n_inside, 1)
+    shares_there = (np.array([all_rows[name] for name in names]) - inside) / max(n_outside, 1)
+    best = int(np.argmax(shares_here - shares_there))
+    name, here, there = names[best], shares_here[best], shares_there[best]
+    word = "mostly" if here > 0.5 else "often"
+    return f"{word} {name}", f"{here:.0%} {name}", f"{there:.0%} {name}"
 
 
 # Differences of means below this many standard deviations are not worth a word.
@@ -234,42 +268,3 @@ def direction(here: float, there: float, deviation: float) -> str:
     if abs(here - there) < _MIDDLING * deviation:
         return "middling"
     return "high" if here > there else "low"
-
-
-class Column:
-    """The user's values of one column, compared inside and outside a cluster."""
-
-    def __init__(self, values: pd.Series) -> None:
-        self.numbers: NDArray | None = None
-        self.deviation = 0.0
-        self.categories: NDArray | None = None
-        is_number = pd.api.types.is_numeric_dtype(values.dtype) and values.dtype != bool
-        if not is_number and values.dtype == object:
-            is_number = all(isinstance(value, Number) or value is None for value in values)
-            is_number = is_number and not all(isinstance(value, bool) for value in values)
-        if is_number:
-            self.numbers = pd.to_numeric(values).to_numpy(dtype=float, na_value=np.nan)
-            known = self.numbers[~np.isnan(self.numbers)]
-            self.deviation = float(np.std(known)) if len(known) else 0.0
-        else:
-            missing = values.isna().to_numpy()
-            self.categories = np.where(missing, "missing", values.astype(str).to_numpy(dtype=object))
-
-    def compare(self, inside: NDArray) -> tuple[str, Any, Any]:
-        """Return (direction, inside, outside)."""
-        if self.numbers is not None:
-            here, there = _mean(self.numbers[inside]), _mean(self.numbers[~inside])
-            return direction(here, there, self.deviation), here, there
-        categories = np.asarray(self.categories)
-        names, codes = np.unique(categories.astype(str), return_inverse=True)
-        shares_here = np.bincount(codes[inside], minlength=len(names)) / max(inside.sum(), 1)
-        shares_there = np.bincount(codes[~inside], minlength=len(names)) / max((~inside).sum(), 1)
-        best = int(np.argmax(shares_here - shares_there))
-        name, here, there = names[best], shares_here[best], shares_there[best]
-        word = "mostly" if here > 0.5 else "often"
-        return f"{word} {name}", f"{here:.0%} {name}", f"{there:.0%} {name}"
-
-
-def _mean(values: NDArray) -> float:
-    values = values[~np.isnan(values)]
-    return float(values.mean()) if len(values) else float("nan")

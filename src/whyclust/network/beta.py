@@ -3,33 +3,70 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.moments.numbers import Mean
+
 if TYPE_CHECKING:
     from whyclust.network.network import Neuralized
 
 
+@dataclass(frozen=True, eq=False)
+class EvidenceMoments:
+    """The evidence of some points, as far as β needs it; parts add up.
+
+    Attributes
+    ----------
+    all : Mean
+        Of all points.
+    inside : Mean
+        Of the points inside their clusters, where evidence is positive.
+
+    Examples
+    --------
+    >>> parts = EvidenceMoments.of(np.array([1.0])), EvidenceMoments.of(np.array([3.0]))
+    >>> (parts[0] + parts[1]).stiffness()
+    0.5
+    """
+
+    all: Mean
+    inside: Mean
+
+    @classmethod
+    def of(cls, evidence: NDArray) -> EvidenceMoments:
+        """Of the evidence of some points."""
+        return cls(Mean.of(evidence), Mean.of(evidence[evidence > 0]))
+
+    def __add__(self, other: EvidenceMoments) -> EvidenceMoments:
+        return EvidenceMoments(self.all + other.all, self.inside + other.inside)
+
+    def stiffness(self) -> float:
+        """β = 1/E[f_c] (Eq. 3), positive and finite whatever the evidence."""
+        mean = float(self.all.value)
+        if not mean > 0:
+            some = self.inside.count > 0
+            mean = float(self.inside.value) if some else 1.0
+            warnings.warn(
+                "The mean evidence of the background is not positive, so β was taken from "
+                + ("the points inside their clusters." if some else "1: all points are on boundaries."),
+                UserWarning,
+                stacklevel=4,
+            )
+        tiny = np.finfo(float).tiny
+        return float(1.0 / min(max(mean, tiny * 4), np.finfo(float).max / 4))
+
+
 def stiffness(evidence: NDArray) -> float:
-    """β = 1/E[f_c] (Eq. 3), positive and finite whatever the evidence.
+    """β = 1/E[f_c] (Eq. 3) of the evidence of all points at once.
 
     >>> stiffness(np.array([1.0, 3.0]))
     0.5
     """
-    mean = float(np.mean(evidence))
-    if not mean > 0:
-        positive = evidence[evidence > 0]
-        mean = float(positive.mean()) if len(positive) else 1.0
-        warnings.warn(
-            "The mean evidence of the background is not positive, so β was taken from "
-            + ("the points inside their clusters." if len(positive) else "1: all points are on boundaries."),
-            UserWarning,
-            stacklevel=3,
-        )
-    tiny = np.finfo(float).tiny
-    return float(1.0 / min(max(mean, tiny * 4), np.finfo(float).max / 4))
+    return EvidenceMoments.of(evidence).stiffness()
 
 
 def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:

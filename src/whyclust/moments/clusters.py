@@ -1,0 +1,203 @@
+"""What a summary needs of every cluster, from parts of an explanation.
+
+One pass over the parts gives sizes, means and the rows with the least evidence (`ClusterMoments`). Which
+rows are typical is known only when the means are, so that takes a second pass (`TypicalRows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust.moments.columns import ColumnMoments, Columns
+from whyclust.moments.numbers import Mean
+from whyclust.moments.rows import LeastRows
+
+if TYPE_CHECKING:
+    from whyclust.explanation import Explanation
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMoments:
+    """What is known of rows that are explained for one cluster.
+
+    Attributes
+    ----------
+    relevance : Mean
+        Of every column.
+    evidence : Mean
+    borderline : LeastRows
+        The rows with the least evidence.
+    levels : tuple of ndarray
+        The evidence of every row where relevance is kept as factors, else nothing: there rows are typical by
+        their evidence's distance from the median, which no smaller thing gives.
+    """
+
+    relevance: Mean
+    evidence: Mean
+    borderline: LeastRows
+    levels: tuple[NDArray, ...] = ()
+
+    @classmethod
+    def of(cls, part: Explanation, rows: NDArray, first_row: int, members: int) -> GroupMoments:
+        """Of some rows of a part whose first row is `first_row` of the whole table."""
+        evidence = np.asarray(part.evidence[rows])
+        return cls(
+            Mean.of(part.values[rows]) if len(rows) else Mean(0, np.zeros(part.shape[1])),
+            Mean.of(evidence),
+            LeastRows.of(evidence, rows + first_row, members),
+            (evidence,) if part.is_factored else (),
+        )
+
+    def __add__(self, other: GroupMoments) -> GroupMoments:
+        return GroupMoments(
+            self.relevance + other.relevance,
+            self.evidence + other.evidence,
+            self.borderline + other.borderline,
+            self.levels + other.levels,
+        )
+
+    @property
+    def count(self) -> int:
+        """Rows seen."""
+        return self.evidence.count
+
+    @property
+    def center(self) -> NDArray:
+        """What typical rows are near: the mean relevance, or the median evidence."""
+        return np.median(np.concatenate(self.levels)) if self.levels else self.relevance.value
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterMoments:
+    """What is known of every cluster.
+
+    Attributes
+    ----------
+    n_rows : int
+    own : dict of cluster to GroupMoments
+        Rows explained for a cluster that they are in, by the label given and by the surrogate.
+    other : dict of cluster to GroupMoments
+        The other rows explained for it: they say why not.
+    columns : dict of label to ColumnMoments
+        The user's values of the rows that have a label.
+    """
+
+    n_rows: int
+    own: dict[Any, GroupMoments]
+    other: dict[Any, GroupMoments]
+    columns: dict[Any, ColumnMoments]
+
+    @classmethod
+    def of(cls, part: Explanation, first_row: int = 0, members: int = 3) -> ClusterMoments:
+        """Of a part whose first row is `first_row` of the whole table.
+
+        Parameters
+        ----------
+        part : Explanation
+        first_row : int
+        members : int
+            How many borderline rows to keep.
+        """
+        own, other = _split(part)
+        read = Columns.of(part.data)
+        return cls(
+            len(part),
+            {c: GroupMoments.of(part, rows, first_row, members) for c, rows in own.items()},
+            {c: GroupMoments.of(part, rows, first_row, members) for c, rows in other.items()},
+            {label: ColumnMoments.of(read[rows]) for label, rows in _places(part.labels).items()},
+        )
+
+    def __add__(self, other: ClusterMoments) -> ClusterMoments:
+        return ClusterMoments(
+            self.n_rows + other.n_rows,
+            merge(self.own, other.own),
+            merge(self.other, other.other),
+            merge(self.columns, other.columns),
+        )
+
+    @property
+    def clusters(self) -> list[Any]:
+        """Clusters that are explained, sorted."""
+        return sorted({*self.own, *self.other})
+
+    def size(self, cluster: Any) -> int:
+        """Rows explained for a cluster."""
+        return sum(group[cluster].count for group in (self.own, self.other) if cluster in group)
+
+    def speaking(self, cluster: Any) -> GroupMoments:
+        """The rows that tell a cluster: its own, or where it has none those that say why not."""
+        return self.own[cluster] if cluster in self.own else self.other[cluster]
+
+    def whole(self) -> ColumnMoments:
+        """The columns of all rows."""
+        return reduce(add, self.columns.values())
+
+
+@dataclass(frozen=True, eq=False)
+class TypicalRows:
+    """The rows nearest each cluster's mean relevance.
+
+    Attributes
+    ----------
+    rows : dict of cluster to LeastRows
+        By their distance.
+    """
+
+    rows: dict[Any, LeastRows]
+
+    @classmethod
+    def of(
+        cls, part: Explanation, known: ClusterMoments, first_row: int = 0, members: int = 3
+    ) -> TypicalRows:
+        """Of a part, once the means of the whole are known."""
+        own, other = _split(part)
+        found = {}
+        for cluster in {*own, *other}:
+            # Rows that say why not count only where no part has any of the cluster's own.
+            rows = (own if cluster in known.own else other).get(cluster)
+            if rows is not None:
+                away = _distances(part, rows, known.speaking(cluster).center)
+                found[cluster] = LeastRows.of(away, rows + first_row, members)
+        return cls(found)
+
+    def __add__(self, other: TypicalRows) -> TypicalRows:
+        return TypicalRows(merge(self.rows, other.rows))
+
+
+def merge(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Merge by key; what only one of them has stays as it is.
+
+    >>> merge({"a": 1, "b": 2}, {"b": 3, "c": 4})
+    {'a': 1, 'b': 5, 'c': 4}
+    """
+    merged = dict(one)
+    for key, value in other.items():
+        merged[key] = merged[key] + value if key in merged else value
+    return merged
+
+
+def _split(part: Explanation) -> tuple[dict[Any, NDArray], dict[Any, NDArray]]:
+    """Rows explained for a cluster that they are in, and those that are not, by cluster."""
+    belongs = (part.labels == part.clusters) & ~part.disagrees
+    return tuple(_places(part.clusters, among) for among in (belongs, ~belongs))  # type: ignore[return-value]
+
+
+def _places(labels: NDArray, among: NDArray | None = None) -> dict[Any, NDArray]:
+    """The rows of every label, where there are any."""
+    if among is not None:
+        rows = np.flatnonzero(among)
+        return {label: rows[places] for label, places in _places(labels[rows]).items()}
+    return {label.item(): np.flatnonzero(labels == label) for label in np.unique(labels)}
+
+
+def _distances(part: Explanation, rows: NDArray, center: NDArray) -> NDArray:
+    if part.is_factored:  # distances between rows would make the whole matrix
+        return np.abs(np.asarray(part.evidence[rows]) - center)
+    return ((part.values[rows] - center) ** 2).sum(axis=1)
