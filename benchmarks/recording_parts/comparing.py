@@ -58,8 +58,8 @@ ASKED_TO_CHANGE: dict[str, Change] = {
     "refusals: an arrow table in another order": Change("was read by position"),
     "refusals: mean shift with orphans": Change("rows labelled −1 were explained as members"),
     "results: command line, audit": Change(
-        "means outside a cluster are merged from those of the others: the last digit",
-        ("summary.clusters.features.outside",),
+        "means inside and outside a cluster are merged from parts: the last digit",
+        ("summary.clusters.features.*side",),
     ),
     "refusals: sentence for threshold of k-means": Change("names what has probabilities, more of them now"),
     "refusals: sentence for unknown method": Change("baselines are listed as in the docs"),
@@ -187,10 +187,9 @@ def _difference(old: np.ndarray, new: np.ndarray, scale: float) -> tuple[float, 
     if "U" in (old.dtype.kind, new.dtype.kind):
         old, new = old.astype(str), new.astype(str)
         # Means stand among shares of categories: numbers among texts are compared as numbers.
-        numbers = np.array(
-            [_is_decimal(a) and _is_decimal(b) for a, b in zip(old.flat, new.flat, strict=True)]
-        )
-        numbers = numbers.reshape(old.shape)
+        pairs = zip(old.flat, new.flat, strict=True)
+        numbers = np.array([_is_decimal(one) and _is_decimal(other) for one, other in pairs])
+        numbers = numbers.reshape(old.shape).astype(bool)
         if numbers.any() and not (old != new)[~numbers].any():
             ours, theirs = old[numbers].astype(float), new[numbers].astype(float)
             return _distance(ours, theirs, np.abs(ours).max() or 1.0)
