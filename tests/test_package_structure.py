@@ -20,7 +20,7 @@ HEAVY = ["torch", "matplotlib", "dask", "shap", "polars"]
 # The picture of the package, from top to bottom: a module imports from its own layer or from above.
 # What reaches down (to_html, the command line) does so on use, inside a function.
 LAYERS = [
-    ["_validation", "datasets", "fidelity", "moments", "propagate", "saving", "tables"],
+    ["_validation", "columns", "datasets", "fidelity", "moments", "propagate", "saving", "tables"],
     ["cluster"],
     ["network"],
     ["perturbing"],

@@ -405,7 +405,7 @@ def test_columns_left_out_are_grouped_by_reason():
 
 def test_preparation_standardises_imputes_and_encodes():
     plan = plan_table(many_kinds())
-    X = preparation(plan).fit_transform(plan.features)
+    X = preparation(plan).transform(plan.apply(many_kinds()))
     assert X.shape == (40, 4 + 2 + 3 + 2 + 3 + 3)
     assert np.isfinite(X).all()
     np.testing.assert_allclose(X[:, :4].mean(axis=0), 0, atol=1e-12)
@@ -456,7 +456,7 @@ def test_plans_that_cannot_be_made():
 
 def test_row_labels_that_repeat_do_no_harm():
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]}, index=[5, 5, 5])
-    assert plan_table(frame).features["a"].tolist() == [1.0, 2.0, 4.0]
+    assert plan_table(frame).apply(frame)["a"].tolist() == [1.0, 2.0, 4.0]
 
 
 def test_a_semicolon_file_has_decimal_commas_whatever_the_number_of_digits(tmp_path):

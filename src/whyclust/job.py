@@ -143,13 +143,13 @@ def explain_table(
     if id_column is None and plan.identifiers:
         notes.append(_identifier_note(plan.identifiers))
     ids, row_names, id_name = _ids(frame, id_column, notes)
-    features = plan.features.set_axis(row_names, axis=0)
+    features = plan.apply(frame).set_axis(row_names, axis=0)
     elbow = given = fidelity = None
     headlines: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         progress("Preparing the columns")
-        prepared = preparation(plan).fit(features)
+        prepared = preparation(plan)
         if labels is not None:
             given = read_labels(frame[labels], f"column '{labels}'")
             k = _count_labels(given, labels)

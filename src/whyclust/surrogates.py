@@ -21,13 +21,13 @@ from whyclust._validation import (
     refuse_not_finite,
 )
 from whyclust.cluster import PrototypeSurrogate
+from whyclust.columns import column_facts, plan_columns, preparation
 from whyclust.given_labels import is_labels, read_labels
 from whyclust.network.models import first_step, last_step
 from whyclust.network.neuralizing import is_encoder_pair
 from whyclust.network.parts import has_network
 from whyclust.network.pipelines import trace_features
 from whyclust.network.steps import UnsupportedStep
-from whyclust.tables import plan_table, preparation
 
 # A surrogate compares dense rows; this many numbers take 160 MB.
 MOST_DENSE_NUMBERS = 20_000_000
@@ -145,15 +145,15 @@ def _fit_to_columns(labels: NDArray, table: Table) -> tuple[Any, Table]:
     data = table.data
     if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
         names = list(table.names or ())
-        plan = plan_table(data.set_axis(names, axis=1), columns=names)
+        data = data.set_axis(names, axis=1)
+        plan = plan_columns(column_facts(data, names), asked=names)
+        features = plan.apply(data)
         for name in plan.missing:
             if name in plan.numeric:
-                column = plan.features[[name]].to_numpy(dtype=np.float64)
-                refuse_not_finite(column, [name], 0)
+                refuse_not_finite(features[[name]].to_numpy(), [name], 0)
         for note in plan.notes:
             warnings.warn(note, UserWarning, stacklevel=4)
-        fitted = surrogate_pipeline(preparation(plan).fit(plan.features), plan.features, labels)
-        return fitted, read_table(plan.features)
+        return surrogate_pipeline(preparation(plan), features, labels), read_table(features)
     values = numeric(data)
     if not np.isfinite(values).all():
         names = table.names or [f"x{column}" for column in range(table.shape[1])]

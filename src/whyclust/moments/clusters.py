@@ -6,7 +6,6 @@ rows are typical is known only when the means are, so that takes a second pass (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.moments.columns import ColumnMoments, Columns
+from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean
 from whyclust.moments.rows import LeastRows
 
@@ -169,18 +169,6 @@ class TypicalRows:
 
     def __add__(self, other: TypicalRows) -> TypicalRows:
         return TypicalRows(merge(self.rows, other.rows))
-
-
-def merge(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Merge by key; what only one of them has stays as it is.
-
-    >>> merge({"a": 1, "b": 2}, {"b": 3, "c": 4})
-    {'a': 1, 'b': 5, 'c': 4}
-    """
-    merged = dict(one)
-    for key, value in other.items():
-        merged[key] = merged[key] + value if key in merged else value
-    return merged
 
 
 def _split(part: Explanation) -> tuple[dict[Any, NDArray], dict[Any, NDArray]]:

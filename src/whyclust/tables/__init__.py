@@ -1,10 +1,12 @@
 """From a file to a table that can be clustered.
 
 `read_table` reads CSV, Parquet, Feather/Arrow and NumPy files; `plan_table` says what becomes of
-every column; `preparation` turns the plan into an unfitted scikit-learn transformer.
+every column; `preparation` turns the plan into a scikit-learn transformer.
 """
 
+from whyclust.columns.plan import TablePlan
+from whyclust.columns.preparing import preparation
 from whyclust.tables.files import Table, read_table
-from whyclust.tables.plan import TablePlan, plan_table, preparation, unknown_column
+from whyclust.tables.plan import candidates, plan_table, unknown_column
 
-__all__ = ["Table", "TablePlan", "plan_table", "preparation", "read_table", "unknown_column"]
+__all__ = ["Table", "TablePlan", "candidates", "plan_table", "preparation", "read_table", "unknown_column"]

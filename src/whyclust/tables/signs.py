@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from whyclust.tables.plan import listed
+from whyclust.columns.plan import listed
 
 DECIMAL, THOUSANDS = "decimal marks", "thousands separators"
 

@@ -1,0 +1,174 @@
+"""From the facts of a column to what becomes of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from whyclust.columns.facts import (
+    COMPLEX,
+    DATES,
+    EMPTY,
+    FLAGS,
+    ColumnFacts,
+    NumberFacts,
+    numbers_in,
+)
+from whyclust.moments.categories import CategoryCounts
+
+# More categories than this are taken for free text: one-hot columns would swamp the numeric ones.
+MAX_CATEGORIES = 30
+# Squares of larger numbers overflow, and with them every distance.
+LARGEST_NUMBER = 1e150
+# A text column is a number column with blemishes if at least this share of its entries are numbers.
+NUMERIC_SHARE = 0.95
+# In a handful of rows 1, 2, 3 may well be a measurement.
+FEWEST_IDENTIFIED = 10
+
+SAME_VALUE = "has the same value in every row"
+TOO_CLOSE = "differs only beyond the 16 digits of its numbers (subtract a constant from it first)"
+NUMBERS_ROWS = "numbers the rows"
+COUNTS_ROWS = "goes up by one in every row (an identifier)"
+NAMED_IDENTIFIER = "identifies the rows"
+TEXT_IDENTIFIER = "is different in every row (an identifier)"
+IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, TEXT_IDENTIFIER})
+NOT_CLUSTERED = "holds dates or times, which are not clustered"
+
+DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( .*)?")
+
+# How a column is converted.
+NUMBER, NUMBER_IN_TEXT, FLAG, WORD = "number", "number in text", "flag", "text"
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What becomes of a column.
+
+    Attributes
+    ----------
+    kind : str or None
+        How it is converted: 'number', 'number in text', 'flag' or 'text'; None where it is left out.
+    reason : str
+        Why it is left out.
+    note : str
+        What a reader should know.
+    n_missing : int
+        Gaps, entries that are no numbers among them.
+    numbers : NumberFacts or None
+    categories : tuple of str
+        Sorted.
+    """
+
+    kind: str | None
+    reason: str = ""
+    note: str = ""
+    n_missing: int = 0
+    numbers: NumberFacts | None = None
+    categories: tuple[str, ...] = ()
+
+
+def decide(name: str, facts: ColumnFacts, asked: bool) -> Decision:
+    """Decide about one column.
+
+    Parameters
+    ----------
+    name : str
+    facts : ColumnFacts
+        Of all rows.
+    asked : bool
+        Whether the column was asked for by name: then it is not taken for an identifier.
+
+    Raises
+    ------
+    ValueError
+        For infinite numbers, and numbers whose squares overflow.
+    """
+    if facts.kind == EMPTY:
+        return Decision(None, "has no values")
+    if facts.kind == DATES:
+        return Decision(None, NOT_CLUSTERED)
+    if facts.kind == COMPLEX:
+        return Decision(None, "holds complex numbers")
+    if facts.numbers is not None:
+        return _decide_numbers(name, facts.numbers, facts.n_rows, facts.n_missing, asked)
+    if facts.texts is None:
+        return Decision(None, f"holds values of kind '{facts.kind}', not numbers or text")
+    if facts.kind == FLAGS:
+        if len(facts.texts.counts) == 1 and not facts.n_missing:
+            return Decision(None, SAME_VALUE)
+        # With gaps the column must be text, for gaps to become a category of their own.
+        kind = WORD if facts.n_missing else FLAG
+        return Decision(kind, n_missing=facts.n_missing, categories=tuple(sorted(facts.texts.counts)))
+    numbers, note = _numbers_among(name, facts.texts)
+    if numbers is None:
+        return _decide_text(facts.texts, facts.n_rows, facts.n_missing, asked)
+    n_missing = facts.n_rows - int(numbers.moments.count[0])
+    found = _decide_numbers(name, numbers, facts.n_rows, n_missing, asked)
+    return replace(found, kind=found.kind and NUMBER_IN_TEXT, note=note)
+
+
+def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None, str]:
+    """The facts of a column whose texts are numbers, with a note on those that are not; else None."""
+    words = sorted(texts.counts, key=lambda word: texts.first[word])
+    counts = np.array([texts.counts[word] for word in words])
+    rows = np.array([texts.first[word] for word in words])
+    values = numbers_in(words)
+    is_number = ~np.isnan(values)
+    few = counts[is_number].sum() < NUMERIC_SHARE * counts.sum()
+    if few or len(np.unique(values[is_number])) <= MAX_CATEGORIES:
+        return None, ""
+    note = ""
+    if not is_number.all():
+        first = int(np.argmin(is_number))
+        note = (
+            f"Column '{name}' holds numbers but for {int(counts[~is_number].sum())} entries such as "
+            f"'{words[first]}' (row {rows[first] + 1}); these count as missing."
+        )
+    # Where all numbers are different they stand in their order here; else the order tells nothing.
+    facts = NumberFacts.of(np.repeat(values, counts)[np.repeat(is_number, counts)], name=name)
+    infinite = np.isinf(values)
+    return (replace(facts, infinite_row=int(rows[infinite][0])) if infinite.any() else facts), note
+
+
+def _decide_numbers(name: str, numbers: NumberFacts, n_rows: int, n_missing: int, asked: bool) -> Decision:
+    if numbers.infinite_row is not None:
+        raise ValueError(
+            f"column '{name}' holds an infinite number in row {numbers.infinite_row + 1} (the "
+            "first row of data is 1): put a finite number in its place, or leave the column out."
+        )
+    if numbers.largest > LARGEST_NUMBER:
+        raise ValueError(
+            f"column '{name}' holds a number larger than {LARGEST_NUMBER:g}, whose square cannot "
+            "be computed: rescale the column, or leave it out."
+        )
+    # Differences in the last digit are rounding, and standardising would blow them up.
+    if numbers.spread <= 4 * np.finfo(np.float64).eps * numbers.largest:
+        differs = numbers.exact is not None and numbers.exact[0] < numbers.exact[1]
+        return Decision(None, TOO_CLOSE if differs else SAME_VALUE)
+    if not asked and not n_missing and n_rows >= FEWEST_IDENTIFIED:
+        counts = numbers.counts_up and numbers.first.is_integer()
+        if counts and numbers.first in (0, 1):
+            return Decision(None, NUMBERS_ROWS)
+        if numbers.different is not None and numbers.whole:
+            return Decision(None, NAMED_IDENTIFIER)
+        # A customer number from 1000 on is as little a measurement as a row number.
+        if counts:
+            return Decision(None, COUNTS_ROWS)
+    return Decision(NUMBER, n_missing=n_missing, numbers=numbers)
+
+
+def _decide_text(seen: CategoryCounts, n_rows: int, n_missing: int, asked: bool) -> Decision:
+    texts = sorted(seen.counts)
+    if len(texts) == 1 and not n_missing:
+        return Decision(None, SAME_VALUE)
+    if all(DATE.fullmatch(text.strip()) for text in texts):
+        return Decision(None, NOT_CLUSTERED)
+    if len(texts) == n_rows - n_missing > 2 and not asked:
+        return Decision(None, TEXT_IDENTIFIER)
+    if len(texts) > MAX_CATEGORIES:
+        return Decision(
+            None, f"is text with {len(texts)} different values (at most {MAX_CATEGORIES} are used)"
+        )
+    return Decision(WORD, n_missing=n_missing, categories=tuple(texts))
