@@ -29,8 +29,8 @@ LAYERS = [
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],
-    ["report"],
     ["job"],
+    ["report"],
     ["result_files"],
     ["cli", "__main__"],
 ]

@@ -6,15 +6,17 @@ import json
 import math
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from whyclust import save
 from whyclust._atomic import folder_beside
 from whyclust.job import Result
-from whyclust.report import to_html
 
 # Of thousands of columns summary.json keeps the strongest; relevance.parquet has them all.
 FEATURES_SHOWN = 50
@@ -41,19 +43,11 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
     pathlib.Path
         The report.
     """
+    # The page and what draws it are needed here only.
+    from whyclust.report import to_html
+
     folder = Path(folder)
-    check_folder(folder, audit=result.audit is not None)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(_cannot_create(folder.parent, error)) from error
-    # In the folder itself if it exists: it may lie on another disk than its parent.
-    near = folder if folder.exists() else folder.parent
-    try:
-        beside = folder_beside(near)
-    except OSError as error:
-        raise ValueError(_cannot_create(folder, error)) from error
-    try:
+    with whole_folder(folder, audit=result.audit is not None) as beside:
         to_html(
             result.explanation,
             beside / "report.html",
@@ -68,7 +62,7 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
             audit=result.audit,
         )
         result.explanation.save(beside / "relevance.parquet")
-        result.clusters.to_csv(beside / "clusters.csv", index=False, encoding="utf-8")
+        write_lines([result.clusters], beside / "clusters.csv")
         save(result.network, beside / "model.npz")
         found = [_strongest(cluster) for cluster in result.explanation.summary().to_json()]
         summary = {"clusters": found, "computed": result.computed}
@@ -76,10 +70,51 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
         if result.audit is not None:
             _write_json(result.audit.to_json(), beside / "audit.json")
             result.audit.methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
+    return folder / "report.html"
+
+
+@contextmanager
+def whole_folder(folder: Path, *, audit: bool = False) -> Iterator[Path]:
+    """A temporary folder whose files are moved into place when all is done, and removed if anything fails.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where the files go.
+    audit : bool
+        Whether an audit will be among them.
+    """
+    check_folder(folder, audit=audit)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(_cannot_create(folder.parent, error)) from error
+    # In the folder itself if it exists: it may lie on another disk than its parent.
+    near = folder if folder.exists() else folder.parent
+    try:
+        beside = folder_beside(near)
+    except OSError as error:
+        raise ValueError(_cannot_create(folder, error)) from error
+    try:
+        yield beside
         _move(beside, folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return folder / "report.html"
+
+
+def write_lines(parts: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write the lines of each part as it comes, under one header.
+
+    Parameters
+    ----------
+    parts : iterable of pandas.DataFrame
+        With the same columns.
+    path : pathlib.Path
+        In a folder of `whole_folder`: the file grows while it is written.
+    """
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        for position, lines in enumerate(parts):
+            lines.to_csv(stream, index=False, header=position == 0)
 
 
 def _write_json(value: Any, path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from whyclust._atomic import write_whole
 from whyclust._frames import is_frame
+from whyclust._versions import versions
 from whyclust.report.certificate import certificate
 from whyclust.report.curve import curve_drawing
 from whyclust.report.pictures import pictures
@@ -168,27 +169,6 @@ def to_html(
         return write_whole(path, lambda stream: stream.write(page.encode()))
     except OSError as error:
         raise OSError(f"cannot write '{path}' ({error.strerror or error}).") from error
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what a result depends on.
-
-    Examples
-    --------
-    >>> sorted(versions())
-    ['numpy', 'python', 'scikit-learn', 'scipy', 'whyclust']
-    """
-    import platform
-    from importlib.metadata import version
-
-    import whyclust
-
-    packages = ("numpy", "scipy", "scikit-learn")
-    return {
-        "whyclust": whyclust.__version__,
-        "python": platform.python_version(),
-        **{package: version(package) for package in packages},
-    }
 
 
 def format_value(value: object, *, signed: bool = False) -> str:
