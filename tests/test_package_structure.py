@@ -91,6 +91,19 @@ def test_explaining_needs_no_heavy_package():
     assert loaded_after(statement, HEAVY) == []
 
 
+def test_explaining_labels_needs_no_reader_of_files():
+    statement = (
+        "import whyclust as wc, pandas as pd; "
+        "X = pd.DataFrame({'a': [1.0, 2.0, 8.0, 9.0] * 9, 'b': ['x', 'y', 'z', 'z'] * 9}); "
+        "wc.explain([0, 0, 1, 1] * 9, X).values"
+    )
+    assert loaded_after(statement, ["whyclust.tables", "whyclust.job", "whyclust.report"]) == []
+
+
+def test_the_job_needs_no_report():
+    assert loaded_after("import whyclust.job", ["whyclust.report", "jinja2", "typer"]) == []
+
+
 def test_version_needs_no_science():
     statement = "from whyclust.cli import _exit_code; _exit_code(['--version']); print()"
     code = f"import sys; {statement}; print([n for n in ('sklearn', 'pandas') if n in sys.modules])"

@@ -225,6 +225,19 @@ def test_a_cluster_without_rows_of_its_own_is_told_by_the_others():
     assert alone.features["inside"].isna().all()
 
 
+def test_of_two_rows_equally_near_the_mean_the_first_is_typical():
+    """Which of the two is nearer is rounding, and other rounding in parts."""
+    generator = np.random.default_rng(0)
+    centers = 30.0 * generator.normal(size=(40, 3))
+    X = np.concatenate([centers, centers + generator.normal(size=(40, 3))])
+    net = wc.neuralize(KMeans(40, init=centers, n_init=1).fit(X), X)
+    whole = wc.explain(net, X)
+    assert np.bincount(whole.clusters).tolist() == [2] * 40
+    merged = summarise_parts([wc.explain(net, X[:40]), wc.explain(net, X[40:])])
+    for one, other in zip(whole.summary(), merged, strict=True):
+        assert one.typical == other.typical == sorted(one.typical)
+
+
 def test_parts_are_gone_through_twice():
     X = np.random.default_rng(0).normal(size=(20, 2))
     ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)

@@ -186,6 +186,9 @@ def _places(labels: NDArray, among: NDArray | None = None) -> dict[Any, NDArray]
 
 
 def _distances(part: Explanation, rows: NDArray, center: NDArray) -> NDArray:
+    """How far rows are from what is typical."""
     if part.is_factored:  # distances between rows would make the whole matrix
         return np.abs(np.asarray(part.evidence[rows]) - center)
-    return ((part.values[rows] - center) ** 2).sum(axis=1)
+    digits, exponents = np.frexp(((part.values[rows] - center) ** 2).sum(axis=1))
+    # Two rows are equally far from their mean: which is nearer must not depend on how it was rounded.
+    return np.ldexp(np.round(digits, 10), exponents)
