@@ -34,8 +34,10 @@ from whyclust.saving.registry import saved
 
 # Working arrays of one block fit the caches: more gains nothing, less costs calls.
 _BLOCK_BYTES = 1 << 23
-# Freed at once, never touched: from a freed chunk of this size the C library learns to keep what
+# Freed at once, never touched: from a freed chunk of this size the C library (glibc) learns to keep what
 # blocks free, instead of giving it back to the system and faulting it in again for the next block.
+# Measured without it, in processes of their own by turns, medians of eight: k-means takes 9% more processor
+# time at 784 columns and 20% at 64, a mixture 6%, a hundred calls of 200 rows 7%, kernel k-means the same.
 np.empty(30 << 20, dtype=np.uint8)
 
 
