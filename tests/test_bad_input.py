@@ -373,3 +373,13 @@ def test_what_is_wrong_with_the_background_is_told_of_it(model):
     refuses(r"background holds NaN .* in row 3, column 'x1'", wc.explain, model, X, background=holes)
     refuses(r"background holds NaN", wc.neuralize, model, holes)
     refuses(r"X holds NaN .* in row 3", wc.explain, model, holes)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_centres_that_are_no_numbers_are_not_called_large(value):
+    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    model.cluster_centers_[1, 0] = value
+    refuses(r"holds NaN or infinite numbers \(prototypes\).*fit it again", wc.explain, model, X)
+    large = KMeans(3, n_init=1, random_state=0).fit(X)
+    large.cluster_centers_[1, 0] = 1e200
+    refuses(r"too large for float64", wc.explain, large, X)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA, FactorAnalysis, FastICA, TruncatedSVD
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
@@ -225,3 +225,29 @@ def test_a_linear_head_on_sparse_rows_has_its_base_at_the_reference():
         assert np.abs(found.base_values - wanted.base_values).max() < EXACT
         assert np.abs(found.explained - wanted.explained).max() < EXACT
     assert np.abs(wanted.base_values).min() > 0.1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        FastICA(3, random_state=0),
+        FastICA(whiten="arbitrary-variance", random_state=0),
+        FastICA(whiten=False, random_state=0),
+        FactorAnalysis(2, random_state=0),
+        FactorAnalysis(3, rotation="varimax", random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:.*did not converge", "ignore:Ignoring n_components")
+def test_independent_components_and_factors_are_affine(step):
+    rows = np.random.default_rng(0).laplace(size=(150, 5)) @ np.random.default_rng(1).normal(size=(5, 5))
+    rows = rows / rows.std(axis=0) + 7.0
+    model = make_pipeline(step, KMeans(3, n_init=1, random_state=0)).fit(rows)
+    net = wc.neuralize(model, rows)
+    transformed = model[:-1].transform(rows)
+    assert np.abs(net.features.folded(rows) - transformed).max() < 1e-10 * np.abs(transformed).max()
+    clear = net.evidence(rows) > 1e-9
+    assert np.array_equal(net.predict(rows)[clear], model.predict(rows)[clear])
+    ex = wc.explain(net, rows)
+    assert ex.values.shape == rows.shape
+    assert np.abs(ex.values.sum(axis=1) + ex.base_values - ex.explained).max() < 1e-8 * ex.evidence.max()

@@ -1094,3 +1094,18 @@ def test_image_rules_of_an_even_number_of_convolutions():
     rules = image_rules(nn.Sequential(*layers))
     assert isinstance(rules.pop("0"), ZBox)
     assert rules == {"1": Gamma(0.25), "2": Gamma(0.1), "3": Gamma(0.1)}
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_half_precision_is_led_in_single(kind):
+    """Rounding of bfloat16 is no reason to refuse a module."""
+    module = seeded(nn.Sequential(nn.Linear(40, 30), nn.ReLU(), nn.Linear(30, 3))).to(kind)
+    inputs, relevance = tensor(6, 40).to(kind), tensor(6, 3, seed=2).to(kind)
+    found = propagate_layers(module, inputs, relevance)
+    twin = copy.deepcopy(module).float()
+    wanted = propagate(twin, inputs.float(), relevance.float())
+    assert found.inputs.dtype == torch.float32
+    assert torch.equal(found.inputs, wanted)
+    total = found.inputs.sum(dim=1) + found.total_absorbed
+    assert torch.allclose(total, relevance.float().sum(dim=1), atol=1e-4)
+    assert module[0].weight.dtype == kind

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust._explain import explain_rows
-from whyclust._validation import read_table as read_rows
+from whyclust._validation import read_table
 from whyclust.job.fitting import METHODS, Fit, fit_clusters, fit_labels
 from whyclust.job.options import Options
 from whyclust.job.reading import plan_rows, read_rows
@@ -107,7 +107,7 @@ def explain_part(
     source : str, optional
         Where the labels are from.
     """
-    return explain_rows(fit.network, read_rows(features), given=given, fidelity=fit.fidelity, source=source)
+    return explain_rows(fit.network, read_table(features), given=given, fidelity=fit.fidelity, source=source)
 
 
 def _audit(
@@ -124,7 +124,7 @@ def _audit(
     given = explanation.given
     subject = Subject(
         net=fit.network,
-        table=read_rows(features),
+        table=read_table(features),
         model=fit.pipeline if given is None else None,
         fixed=None if given is None else labels_alone(None),
         given=given,

@@ -115,6 +115,7 @@ class Neuralized:
                 else:
                     folded = self.head.fold(self.features.folded, key[0], False).seen_from_zero()
             if not folded.is_finite:
+                _refuse_no_numbers(self.head, self.model)
                 raise ValueError(
                     f"The model's centres are too large for {key[0]} arithmetic: rescale the columns "
                     "(StandardScaler in a Pipeline) and fit again."
@@ -386,6 +387,16 @@ class Neuralized:
         from whyclust.network.torch_module import build_module
 
         return build_module(self)
+
+
+def _refuse_no_numbers(head: Head, model: str) -> None:
+    """Tell centres that are not finite from those that are only large."""
+    for name in ("prototypes", "centers", "weights", "biases", "means", "roots", "constants"):
+        if not np.isfinite(np.asarray(getattr(head, name, 0.0), dtype=float)).all():
+            raise ValueError(
+                f"{model or 'The model'} holds NaN or infinite numbers ({name}), so it says nothing of any "
+                "row: look for such in what it was fitted on, and fit it again."
+            )
 
 
 def _collector(target: NDArray, width: int) -> sp.csr_array | None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -157,6 +157,22 @@ def _pca(step: PCA, n_inputs: int) -> list[Part]:
     if step.whiten:
         scale = np.sqrt(step.explained_variance_)
         matrix = matrix / np.maximum(scale, np.finfo(scale.dtype).eps)[:, None]
+    mean = np.asarray(step.mean_, dtype=float)
+    return [AffineMap(matrix, mean, np.zeros(len(matrix)), mean)]
+
+
+@step_describer(FastICA)
+def _independent_components(step: FastICA, n_inputs: int) -> list[Part]:
+    matrix = np.asarray(step.components_, dtype=float)
+    mean = np.asarray(step.mean_, dtype=float) if step.whiten else None
+    return [AffineMap(matrix, np.zeros(n_inputs) if mean is None else mean, np.zeros(len(matrix)), mean)]
+
+
+@step_describer(FactorAnalysis)
+def _factors(step: FactorAnalysis, n_inputs: int) -> list[Part]:
+    """E[z | x] = (I + W Ψ⁻¹ Wᵀ)⁻¹ W Ψ⁻¹ (x − mean), the posterior mean of the factors."""
+    scaled = np.asarray(step.components_ / step.noise_variance_, dtype=float)
+    matrix = np.linalg.solve(np.eye(len(scaled)) + scaled @ step.components_.T, scaled)
     mean = np.asarray(step.mean_, dtype=float)
     return [AffineMap(matrix, mean, np.zeros(len(matrix)), mean)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from whyclust.propagate.torch_walk import Down, Walk, chain, evaluating
 Rules = str | Rule | Mapping[str | type, Rule] | Callable[[str, nn.Module], Rule | None] | Assignment
 
 
+_HALF = (torch.bfloat16, torch.float16)
 # Rows on which the walk is compared with the module.
 _CHECKED = 8
 
@@ -83,7 +85,8 @@ def propagate(
     Returns
     -------
     Tensor
-        Relevance, of the shape of the inputs or of the layer's outputs.
+        Relevance, of the shape of the inputs or of the layer's outputs; in single precision where the
+        inputs are in half.
 
     Examples
     --------
@@ -142,6 +145,8 @@ class Ascent:
     def __init__(self, module: nn.Module, inputs: Tensor, rules: Rules, stop: str | None = None) -> None:
         _check_module(module, stop)
         _check_tensor(inputs, "inputs")
+        if inputs.dtype in _HALF:  # their rounding would be taken for another computation
+            module, inputs = copy.deepcopy(module).float(), inputs.float()
         self._walk = Walk(rules if isinstance(rules, Assignment) else Assignment(rules, module), stop)
         with _recording():
             self.outputs, self._way_down = _up(module, plain(inputs), self._walk)
