@@ -307,6 +307,13 @@ def test_the_fallback_of_beta_merges(evidence):
     assert found == pytest.approx(1.0 / positive.mean() if len(positive) else 1.0, rel=1e-15)
 
 
+def test_beta_of_single_precision_is_that_of_its_parts():
+    evidence = np.random.default_rng(0).random(10_000).astype(np.float32)
+    parts = [EvidenceMoments.of(part) for part in np.array_split(evidence, 7)]
+    whole = EvidenceMoments.of(evidence).stiffness()
+    assert abs(reduce(add, parts).stiffness() - whole) < BOUND * whole
+
+
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.lists(st.integers(0, 30), max_size=5))
 def test_least_rows_of_any_parts_in_any_order(values, cuts):
     values = np.array(values, dtype=float)

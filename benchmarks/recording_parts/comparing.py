@@ -57,6 +57,10 @@ ASKED_TO_CHANGE: dict[str, Change] = {
     "refusals: a subclass with labels of its own": Change("was explained as its parent"),
     "refusals: an arrow table in another order": Change("was read by position"),
     "refusals: mean shift with orphans": Change("rows labelled −1 were explained as members"),
+    "networks: single precision": Change(
+        "evidence in single precision is averaged in double now, so that parts give the β of the whole",
+        ("beta",),
+    ),
     "results: command line, audit": Change(
         "means inside and outside a cluster are merged from parts: the last digit",
         ("summary.clusters.features.*side",),
