@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -70,9 +71,11 @@ SMALL = {"shap": {"n_background": 5, "n_evaluations": 30}, "forest": {"n_estimat
 @pytest.fixture(autouse=True, scope="module")
 def fit_surrogates_once():
     """The same labels and rows give the same surrogate: keep it."""
-    from whyclust import _explain
+    from importlib import import_module
 
-    kept, fit = {}, _explain.surrogate_of
+    explaining = import_module("whyclust.explaining.explain")
+
+    kept, fit = {}, explaining.surrogate_of
 
     def surrogate_of(model, table):
         key = id(model), id(table)
@@ -81,7 +84,7 @@ def fit_surrogates_once():
         return kept[key][0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_explain, "surrogate_of", surrogate_of)
+        patch.setattr(explaining, "surrogate_of", surrogate_of)
         yield
 
 
@@ -128,8 +131,8 @@ def test_every_method_on_every_model(method, case):
         assert np.array_equal(getattr(ex, name), getattr(neon, name))
     assert ex.rule == method
     assert ex.feature_names == neon.feature_names
-    assert ex.details == {**neon.details, "method": method}
-    assert neon.details["method"] == "neon"
+    assert ex.provenance == replace(neon.provenance, method=method)
+    assert neon.provenance.method == "neon"
     again = wc.explain(model, table, method=method, **options)
     assert np.array_equal(again.values, ex.values)
 
@@ -700,7 +703,7 @@ def test_the_result_is_an_explanation_like_any_other(tmp_path):
     assert "rule ig" in repr(ex[:3])
     ex.save(tmp_path / "ig.npz")
     again = wc.load(tmp_path / "ig.npz")
-    assert again.details["method"] == "ig"
+    assert again.provenance.method == "ig"
     assert np.array_equal(again.values, ex.values)
 
 

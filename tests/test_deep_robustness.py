@@ -203,7 +203,7 @@ def test_layers_without_a_rule_are_explained_by_gradients():
         wc.explain(model, X)
     ex = wc.explain(model, X, method="ig", steps=200)
     np.testing.assert_array_equal(ex.assigned, model.labels_)
-    assert ex.details["propagation"] is None
+    assert ex.provenance.propagation is None
     # Complete: the values bridge the evidence of the reference and that of the row.
     np.testing.assert_allclose(ex.values.sum(axis=1) + ex.base_values, ex.evidence, rtol=0.02, atol=0.02)
     assert np.abs(ex.values).max() > 0.1
@@ -539,7 +539,7 @@ def test_rules_are_checked_when_they_are_given(table):
         wc.deep.with_rules(net, "gama")
     with pytest.raises(TypeError, match=r"expected a network: wc\.neuralize"):
         wc.deep.with_rules(table, "gamma")
-    assert "Gamma" in wc.explain(net, table).details["propagation"]
+    assert "Gamma" in wc.explain(net, table).provenance.propagation
 
 
 def test_refits_train_a_shared_autoencoder_anew(table, monkeypatch):

@@ -118,7 +118,7 @@ def test_one_against_another_by_hand(model):
     assert largest(ex.evidence - ((X - k) ** 2 - (X - c) ** 2).sum(axis=1)) < BOUND
     np.testing.assert_array_equal(ex.competitors, 0)
     assert largest(ex.values + wc.explain(model, X, cluster=0, against=2).values) < BOUND
-    assert "cluster 2 against cluster 0" in ex.details["question"]
+    assert "cluster 2 against cluster 0" in str(ex.question)
 
 
 def test_the_assigned_cluster_is_the_default(model, ex):
@@ -416,7 +416,6 @@ def hand_made():
         index=np.asarray(table.index),
         beta=1.0,
         rule="min_take_most",
-        details={"question": "the assigned cluster against all others"},
     )
 
 
@@ -530,7 +529,13 @@ def assert_same(one, other):
         assert first.dtype == second.dtype, name
         np.testing.assert_array_equal(first, second, err_msg=name)
     assert one.feature_names == other.feature_names
-    assert (one.beta, one.rule, one.details) == (other.beta, other.rule, other.details)
+    assert (one.beta, one.rule, one.question, one.provenance, one.kind) == (
+        other.beta,
+        other.rule,
+        other.question,
+        other.provenance,
+        other.kind,
+    )
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npz"])

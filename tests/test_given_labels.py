@@ -211,8 +211,8 @@ def test_labels_are_explained_by_the_columns(ex):
     assert ex.fidelity.clusters.tolist() == ["ants", "bees", "cats"]
     assert ex.noise is None
     assert largest(ex.values.sum(axis=1) + ex.base_values - ex.explained) < BOUND * largest(ex.explained)
-    assert ex.details["labels"] == "given labels"
-    assert ex.details["question"] == "the given label against all others"
+    assert ex.provenance.labels == "given labels"
+    assert str(ex.question) == "the given label against all others"
 
 
 def test_columns_that_separate_speak_for_their_cluster(ex):
@@ -337,7 +337,7 @@ def test_clusterings_without_prototypes(name):
     ex = wc.explain(model, points)
     np.testing.assert_array_equal(ex.given, model.labels_)
     np.testing.assert_array_equal(ex.clusters, model.labels_)
-    assert ex.details["labels"] == type(model).__name__
+    assert ex.provenance.labels == type(model).__name__
     assert np.isfinite(ex.values).all()
     assert (ex.fidelity.noise == -1) if (model.labels_ == -1).any() else ex.fidelity.noise is None
 

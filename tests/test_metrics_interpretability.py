@@ -79,7 +79,7 @@ def test_diversity_of_a_sparse_explanation():
 
 def test_noise_is_no_cluster_of_diversity(ex):
     clusters = np.where(ex.clusters == 2, -1, ex.clusters)
-    noisy = replace(ex, clusters=clusters, details={**ex.details, "noise": -1})
+    noisy = replace(ex, clusters=clusters, provenance=replace(ex.provenance, noise=-1))
     assert metrics.diversity(noisy, top=4) == metrics.diversity(ex[ex.clusters != 2], top=4)
     assert metrics.diversity(noisy, top=4) != metrics.diversity(ex, top=4)
     with pytest.raises(ValueError, match=r"Found 1 cluster\(s\), expected at least two"):

@@ -170,8 +170,8 @@ def test_a_threshold_needs_probabilities():
 
 def test_the_threshold_is_told():
     ex = wc.explain(fitted(GaussianMixture, "full"), X, threshold=0.9)
-    assert ex.details["threshold"] == 0.9
-    assert ex.details["question"] == "whether the probability of the assigned cluster exceeds 0.9"
+    assert ex.question.threshold == 0.9
+    assert str(ex.question) == "whether the probability of the assigned cluster exceeds 0.9"
     assert "its probability of cluster" in ex[0].describe()
     assert "exceeds 0.9" in ex[0].describe()
     with pytest.raises(ValueError, match="give one of them"):

@@ -20,12 +20,14 @@ HEAVY = ["torch", "matplotlib", "dask", "shap", "polars"]
 # The picture of the package, from top to bottom: a module imports from its own layer or from above.
 # What reaches down (to_html, the command line) does so on use, inside a function.
 LAYERS = [
-    ["_validation", "columns", "datasets", "fidelity", "moments", "propagate", "saving", "tables"],
+    ["_checks", "_frames", "_versions", "saving"],
+    ["inputs"],
+    ["_validation", "columns", "datasets", "fidelity", "moments", "propagate", "tables"],
     ["cluster"],
     ["network"],
     ["perturbing"],
     ["deep"],
-    ["_explain", "explanation", "given_labels", "sentences", "summary", "surrogates"],
+    ["explaining", "given_labels", "sentences", "summary", "surrogates"],
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
-from whyclust._explain import explain_rows
 from whyclust.columns import ColumnFacts, column_facts, plan_columns, preparation
+from whyclust.explaining.rows import explain_rows
 from whyclust.job import explain_table
 from whyclust.job.fitting import fit_clusters
 from whyclust.job.options import Options

@@ -41,7 +41,15 @@ def everything(ex):
     """All there is to an explanation, to be compared."""
     arrays = [np.asarray(ex.values), ex.base_values, ex.explained, ex.evidence]
     labels = [ex.clusters, ex.assigned, ex.competitors, ex.given, ex.index]
-    told = [ex.feature_names, ex.beta, ex.rule, ex.details, list(map(type, ex.index))]
+    told = [
+        ex.feature_names,
+        ex.beta,
+        ex.rule,
+        ex.question,
+        ex.provenance,
+        ex.kind,
+        list(map(type, ex.index)),
+    ]
     certificate = None if ex.fidelity is None else ex.fidelity.to_pandas().to_csv()
     data = ex.data.to_csv() if hasattr(ex.data, "to_csv") else ex.data.tolist()
     return [*(array.tobytes() for array in arrays), *map(repr, labels), repr(told), certificate, data]
@@ -120,8 +128,10 @@ HEADERS = {
     "deep content": lambda header: json.dumps(header).replace(
         '"rule": "expected"', f'"rule": {"[" * 900}{"]" * 900}'
     ),
+    "no question": lambda header: header["content"]["parts"].update(question=None),
+    "no provenance": lambda header: header["content"]["parts"].update(provenance={"list": []}),
+    "no kind": lambda header: header["content"]["parts"].update(kind="images"),
     "no details": lambda header: header["content"]["parts"].update(details=None),
-    "details": lambda header: header["content"]["parts"].update(details={"list": []}),
     "beta is missing": lambda header: header["content"]["parts"].pop("beta"),
     "beta is NaN": lambda header: header["content"]["parts"].update(beta=float("nan")),
     "beta is infinite": lambda header: header["content"]["parts"].update(beta=float("inf")),

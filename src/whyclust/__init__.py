@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whyclust import baselines, cluster, datasets, deep, metrics, plots, propagate, report
-    from whyclust._explain import explain
     from whyclust.auditing import Audit, audit
-    from whyclust.explanation import Explanation
+    from whyclust.explaining.explain import explain
+    from whyclust.explaining.explanation import Explanation
     from whyclust.network import Neuralized, neuralize, neuralizer
     from whyclust.saving import load, save, saved
 
@@ -53,10 +53,10 @@ __all__ = [
 # Everything is imported on first use, so that `import whyclust` costs nothing.
 _EXPORTS = {
     "Audit": ("whyclust.auditing", "Audit"),
-    "Explanation": ("whyclust.explanation", "Explanation"),
+    "Explanation": ("whyclust.explaining", "Explanation"),
     "Neuralized": ("whyclust.network", "Neuralized"),
     "audit": ("whyclust.auditing", "audit"),
-    "explain": ("whyclust._explain", "explain"),
+    "explain": ("whyclust.explaining", "explain"),
     "load": ("whyclust.saving", "load"),
     "neuralize": ("whyclust.network", "neuralize"),
     "neuralizer": ("whyclust.network", "neuralizer"),

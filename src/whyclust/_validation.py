@@ -11,20 +11,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from whyclust._frames import is_frame, read_frame, refuse_repeated, take_columns, take_rows
+from whyclust.inputs import InputKind, kind_of
+from whyclust.inputs.kind import TABLE
 
 
 @dataclass(frozen=True)
 class Table:
     """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names.
 
-    `names` and `index` are None where the user's table names no columns, or no rows. Images are rows of
-    pixels here; `image_shape` is the shape that each had. `called` is what errors call it.
+    `names` and `index` are None where the user's table names no columns, or no rows. Whatever the user
+    has, images say, is rows of columns here; `kind` tells what they were. `called` is what errors call it.
     """
 
     data: Any
     names: list[str] | None
     index: NDArray | None
-    image_shape: tuple[int, ...] | None = None
+    kind: InputKind = TABLE
     called: str = "X"
 
     @property
@@ -36,22 +38,15 @@ class Table:
         """Some rows, as the same kind of table."""
         return take_rows(self.data, chosen)
 
+    def take(self, chosen: NDArray) -> Table:
+        """Some rows, as a table."""
+        index = None if self.index is None else self.index[chosen]
+        return replace(self, data=self.rows(chosen), index=index, kind=self.kind.take(chosen))
+
     @property
     def row_labels(self) -> Any:
         """The rows' own index, to which what comes with one is matched; None where they have none."""
         return self.data.index if self.index is not None and is_frame(self.data) else self.index
-
-
-def refuse_other_images(found: Sequence[int] | None, expected: Sequence[int] | None, name: str) -> None:
-    """Images of another shape have their pixels in another order, even where there are as many."""
-    if found is None or expected is None:
-        return
-    found, expected = tuple(found), tuple(expected)
-    if found != expected and found != expected[expected[0] == 1 :]:  # one channel may go unsaid
-        raise ValueError(
-            f"{name} has images of shape {found}, but the model was made for {expected}: bring the axes into "
-            "that order (channels, height, width)."
-        )
 
 
 def is_sparse(data: Any) -> bool:
@@ -67,6 +62,7 @@ def read_table(X: Any, name: str = "X") -> Table:
     """
     if isinstance(X, Table):
         return X
+    X, kind = kind_of(X, name)
     names = index = None
     frame = read_frame(X, name)
     if frame is not None:
@@ -82,8 +78,8 @@ def read_table(X: Any, name: str = "X") -> Table:
         data = X if X.format == "csr" else X.tocsr()
     else:
         data = _array(X, name)
-        if data.ndim in (3, 4) and data.size:
-            return Table(data.reshape(len(data), -1), None, None, data.shape[1:], name)
+        if kind is TABLE:  # lists of images are seen only now
+            data, kind = kind_of(data, name)
         if data.ndim != 2:
             raise ValueError(_dimensions(data.ndim, name))
     if data.shape[0] == 0 or data.shape[1] == 0:
@@ -91,7 +87,7 @@ def read_table(X: Any, name: str = "X") -> Table:
             f"{name} is empty ({data.shape[0]} rows, {data.shape[1]} columns): expected at least "
             "one row and one column."
         )
-    return Table(data, names, index, called=name)
+    return Table(data, names, index, kind, name)
 
 
 def _array(X: Any, name: str) -> NDArray:

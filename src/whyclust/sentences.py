@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.summary import ClusterSummary
 
 # A column with less of the relevance is no reason worth naming.
@@ -79,10 +79,9 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
     name = explanation.named(one.cluster)
     name = name[0].upper() + name[1:]
     sentence = f"{name} holds {rows}"
-    chosen = "cluster" in str(explanation.details.get("question", "")).split(" ")[:1]
-    if chosen:
+    if explanation.question.about == "chosen" and explanation.question.threshold is None:
         rival = explanation.named(explanation.competitors[0])
-        against = f" against {rival}" if explanation.details.get("against") else ""
+        against = f" against {rival}" if explanation.question.duel else ""
         sentence = f"{name} was explained{against} for {one.size} rows"
     doubt = _doubt(explanation, one.cluster)
     if len(strong) == 0:
@@ -127,15 +126,15 @@ def describe_row(explanation: Explanation, top: int) -> str:
     disagrees = bool(explanation.disagrees[0])
     assigned = explanation.named(explanation.assigned[0])
     is_own = _in(explanation.named(own))
-    if explanation.details.get("against"):
+    if explanation.question.duel:
         nearer = cluster if explanation.evidence[0] > 0 else competitor
         nearer = explanation.short_name(nearer)
         sentence = (
             f"Row {label}, which is {is_own}: {name} against {rival} ({strength}, so {nearer} is nearer)"
         )
-    elif explanation.details.get("threshold") is not None:
+    elif explanation.question.threshold is not None:
         exceeds = "exceeds" if explanation.evidence[0] > 0 else "does not exceed"
-        threshold = number(float(explanation.details["threshold"]))
+        threshold = number(explanation.question.threshold)
         sentence = f"Row {label} is {is_own}: its probability of {name} {exceeds} {threshold} ({strength})"
     elif own != cluster:
         sentence = f"Row {label} is {is_own}, not {_in(name)} ({strength})"

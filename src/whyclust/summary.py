@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
 
 

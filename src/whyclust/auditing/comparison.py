@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from whyclust._explain import explain_rows
 from whyclust.auditing.subject import Subject
 from whyclust.baselines import METHODS, options_of
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.rows import explain_rows
 from whyclust.metrics.flipping import FlippingResult, flipping_of
 from whyclust.perturbing.subject import Prepared
 

@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from whyclust._validation import refuse_other_images
 from whyclust.deep.devices import choose_device, seed_torch
 from whyclust.deep.generation import Generative, spreads
 from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
@@ -27,6 +26,7 @@ from whyclust.deep.parameters import Declared, number, optional, path, setting, 
 from whyclust.deep.phases import DeepModel, refuse_infinite
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training import Progress, evaluating, train
+from whyclust.inputs import Images
 from whyclust.saving.registry import saved
 
 _BLOCK = 4096
@@ -243,8 +243,9 @@ class DeepClusterer(
         least = 2 if reset else 1
         shape = getattr(self, "image_shape", None)
         if shape is not None and np.ndim(X) in (3, 4):
-            refuse_other_images(np.shape(X)[1:], shape, "X")
-            X = np.reshape(X, (np.shape(X)[0], -1))
+            X = np.asarray(X)
+            Images(tuple(shape)).refuse_other(Images(X.shape[1:]), "X")
+            X = X.reshape(len(X), -1)
         table = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64], ensure_min_samples=least)
         largest = float(max(table.max(), -table.min()))
         if largest > _LARGEST:

@@ -58,7 +58,7 @@ def pair_network(encoder: nn.Module, second: Any, rows: Any) -> tuple[Neuralized
         feature_names=tuple(names or [f"x{column}" for column in range(len(reference))]),
         named=names is not None,
         model=type(encoder).__name__,
-        image_shape=table.image_shape,
+        kind=table.kind,
     )
     return net, parts.beta
 
@@ -80,7 +80,7 @@ def _embedded(encoder: nn.Module, values: NDArray) -> NDArray:
 def _of_rows(encoder: nn.Module, table: Table, reference: NDArray) -> nn.Module:
     """A copy of the encoder that takes rows of the table and was seen to return an embedding of two."""
     encoder = copy.deepcopy(encoder).float().eval().requires_grad_(False)
-    shape = tuple(table.image_shape or ())
+    shape = table.kind.item_shape
     shapes = [shape, (1, *shape), ()] if shape else [()]
     two = np.stack([reference, reference])
     reasons = []

@@ -15,7 +15,7 @@ from whyclust.job.reading import RowNames, Rows
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
     from whyclust.cluster.elbow import Elbow
-    from whyclust.explanation import Explanation
+    from whyclust.explaining.explanation import Explanation
     from whyclust.network.network import Neuralized
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._explain import explain_rows
 from whyclust._validation import read_table
+from whyclust.explaining.rows import explain_rows
 from whyclust.job.fitting import METHODS, Fit, fit_clusters, fit_labels
 from whyclust.job.options import Options
 from whyclust.job.reading import plan_rows, read_rows
@@ -18,7 +18,7 @@ from whyclust.job.result import Result, gather
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
-    from whyclust.explanation import Explanation
+    from whyclust.explaining.explanation import Explanation
     from whyclust.tables import Table
 
 
@@ -130,6 +130,6 @@ def _audit(
         given=given,
         as_given=given is not None,
         fidelity=explanation.fidelity,
-        source=explanation.details["labels"],
+        source=explanation.provenance.labels,
     )
     return audit_subject(subject, random_state=seed, progress=progress)

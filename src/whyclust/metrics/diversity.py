@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._validation import numeric, read_table
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.metrics.reading import refuse_bad_relevance, top_mask
 
 

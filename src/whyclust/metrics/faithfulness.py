@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from whyclust._checks import one_of
 from whyclust._frames import is_frame, take_columns
 from whyclust._validation import Table, is_sparse, numeric, read_table
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.metrics.reading import (
     in_order_of,
     read_codes,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from whyclust._checks import one_of, whole_number
 from whyclust._frames import to_array
 from whyclust._validation import Table, in_columns_of, read_table
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized
 from whyclust.network.apart import judges
@@ -281,8 +281,8 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
     threshold = None
     if isinstance(explanation, Explanation):
         X = in_order_of(explanation, X)
-        threshold = explanation.details.get("threshold")
-        if explanation.details.get("against"):
+        threshold = explanation.question.threshold
+        if explanation.question.duel:
             raise ValueError(
                 "explanation compares with one competitor (against=), but here it is asked whether a row is "
                 "in its cluster: explain without against=."

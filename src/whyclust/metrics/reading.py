@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whyclust._frames import in_rows_of, take_columns
 from whyclust._validation import Table, is_sparse, numeric, read_table, refuse_not_finite
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.given_labels import label_values, noise_of
 
 # Metrics compare dense rows; this many numbers take 160 MB.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
 from whyclust.metrics.reading import read_relevance, top_mask
 
 

@@ -13,11 +13,11 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
-from whyclust._explain import explain_rows
 from whyclust._frames import take_rows
 from whyclust._validation import Table
 from whyclust.cluster import PrototypeSurrogate
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.rows import explain_rows
 from whyclust.given_labels import is_labels
 from whyclust.metrics.reading import read_codes, refuse_too_large
 from whyclust.metrics.scores import contingency

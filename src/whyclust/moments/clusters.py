@@ -20,7 +20,7 @@ from whyclust.moments.numbers import Mean
 from whyclust.moments.rows import LeastRows
 
 if TYPE_CHECKING:
-    from whyclust.explanation import Explanation
+    from whyclust.explaining.explanation import Explanation
 
 
 @dataclass(frozen=True, eq=False)

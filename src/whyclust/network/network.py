@@ -18,9 +18,10 @@ from whyclust._validation import (
     numeric,
     read_table,
     refuse_not_finite,
-    refuse_other_images,
     working_type,
 )
+from whyclust.inputs import Images, InputKind
+from whyclust.inputs.kind import TABLE
 from whyclust.network.beta import stiffness
 from whyclust.network.features import Features
 from whyclust.network.folded import Folded
@@ -41,7 +42,6 @@ _BLOCK_BYTES = 1 << 23
 np.empty(30 << 20, dtype=np.uint8)
 
 
-@saved
 @dataclass(frozen=True, eq=False)
 class Neuralized:
     """A clustering as a network of features, head and pool.
@@ -64,8 +64,8 @@ class Neuralized:
         Whether the model was fitted with these names (so that frames are matched by name).
     model : str
         What was neuralised.
-    image_shape : tuple of int or None
-        Of the images that it was made for.
+    kind : InputKind
+        What rows it was made for: images of a shape, say.
     """
 
     features: Features
@@ -76,7 +76,7 @@ class Neuralized:
     feature_names: tuple[str, ...]
     named: bool = False
     model: str = ""
-    image_shape: tuple[int, ...] | None = None
+    kind: InputKind = TABLE
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < np.inf:
@@ -129,7 +129,7 @@ class Neuralized:
 
     def match(self, table: Table, name: str = "X") -> Table:
         """The same of a table that has been read: its columns may still be others."""
-        refuse_other_images(table.image_shape, self.image_shape, name)
+        self.kind.refuse_other(table.kind, name)
         names = self.feature_names if self.named else None
         return match_columns(table, names, self.features.n_columns, name)
 
@@ -240,6 +240,17 @@ class Neuralized:
             h = block.folded.evidence(block.response, clusters)
             pool = question.restrict(block.rows, block.folded, clusters, h, self.pool)
             result[block.rows] = pool.evidence(h, h.min(axis=0))
+        return result
+
+    def scores(self, X: Any) -> NDArray:
+        """Return f_c of each row for every cluster, in the order of ``clusters``: (n_rows, n_clusters)."""
+        table = self.read(X)
+        result = np.empty((table.shape[0], self.head.n_clusters), dtype=self._dtype(table))
+        for block in self._blocks(table):
+            for cluster in range(self.head.n_clusters):
+                clusters = np.full(block.rows.stop - block.rows.start, cluster)
+                h = block.folded.evidence(block.response, clusters)
+                result[block.rows, cluster] = self.pool.evidence(h, h.min(axis=0))
         return result
 
     def gradient(
@@ -397,6 +408,18 @@ def _refuse_no_numbers(head: Head, model: str) -> None:
                 f"{model or 'The model'} holds NaN or infinite numbers ({name}), so it says nothing of any "
                 "row: look for such in what it was fitted on, and fit it again."
             )
+
+
+def _restored(parts: dict[str, Any]) -> Neuralized:
+    """The network that a file says; older files know the shape of images only."""
+    if "image_shape" in parts:
+        parts = dict(parts)
+        shape = parts.pop("image_shape")
+        parts["kind"] = TABLE if shape is None else Images(tuple(int(size) for size in shape))
+    return Neuralized(**parts)
+
+
+saved(Neuralized, put_together=_restored)
 
 
 def _collector(target: NDArray, width: int) -> sp.csr_array | None:

@@ -14,6 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from whyclust._validation import Table
+from whyclust.inputs import Images, InputKind
+from whyclust.inputs.kind import TABLE
 from whyclust.network.agreement import refuse_another_predict
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.heads import Head
@@ -128,7 +130,7 @@ def _network(model: Any) -> tuple[Neuralized, float | None]:
         ),
         named=names is not None,
         model=type(last).__name__,
-        image_shape=_image_shape((last, first_step(model)), features.n_columns),
+        kind=_kind((last, first_step(model)), features.n_columns),
     )
     return net, beta
 
@@ -199,10 +201,7 @@ def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
     return SoftMinPool(float(threshold), head.probability_stiffness)
 
 
-def _image_shape(steps: tuple[Any, ...], n_columns: int) -> tuple[int, ...] | None:
-    """Of the images that a model or its encoder was made for, unless another step made columns of pixels."""
-    for step in steps:
-        shape = tuple(int(size) for size in getattr(step, "image_shape", None) or ())
-        if shape and int(np.prod(shape)) == n_columns:
-            return shape
-    return None
+def _kind(steps: tuple[Any, ...], n_columns: int) -> InputKind:
+    """What a model or its encoder was made for, unless another step made columns of pixels."""
+    found = [Images.made_for(getattr(step, "image_shape", None), n_columns) for step in steps]
+    return next((kind for kind in found if kind != TABLE), TABLE)

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.explanation import Explanation
+from whyclust.explaining.explanation import Explanation
+from whyclust.plots.registry import plot
 
 # Rows that are drawn where none are named.
 _MOST_ROWS = 10
 
 
+@plot
 def relevance(
     explanation: Explanation, *, rows: Sequence[int] | None = None, path: str | Path | None = None
 ) -> Any:

@@ -1,6 +1,6 @@
 """The HTML report: one file that needs nothing else, from an explanation."""
 
-from whyclust._versions import versions
 from whyclust.report.page import render, to_html
+from whyclust.report.sections import Page, section
 
-__all__ = ["render", "to_html", "versions"]
+__all__ = ["Page", "render", "section", "to_html"]

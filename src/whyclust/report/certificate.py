@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from whyclust.explanation import Explanation
+    from whyclust.explaining.explanation import Explanation
 
 # More flagged rows than this are not read on a page; the files have all of them.
 MOST_FLAGGED = 50

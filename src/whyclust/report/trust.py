@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from whyclust.auditing import Audit
-    from whyclust.explanation import Explanation
+    from whyclust.explaining.explanation import Explanation
 
 WIDTH, HEIGHT = 160, 16
 # Dots and whiskers at the ends of a scale stay on the canvas.

@@ -18,7 +18,7 @@ Columns = Mapping[str, str | list[str]]
 
 # Where whyclust's own classes are, imported when a file names one that is not known yet. Classes of others
 # are known as soon as their module is: a file never says what to import.
-_ROOMS = ("whyclust.explanation", "whyclust.cluster")
+_ROOMS = ("whyclust.explaining", "whyclust.cluster")
 # Needs PyTorch, so it is asked only for what comes from it.
 _DEEP = "whyclust.deep"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
-from whyclust._validation import is_sparse
+from whyclust.explaining.records import Provenance, Question
 from whyclust.fidelity import Fidelity
+from whyclust.inputs import InputKind
 from whyclust.network.values import FactoredValues, top_columns
-from whyclust.saving.registry import saved
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from whyclust.auditing import Audit
+    from whyclust.explaining.origin import Origin
+    from whyclust.plots import Plots
     from whyclust.summary import Summary
 
 PER_ROW = ("base_values", "explained", "evidence", "clusters", "assigned", "competitors")
@@ -55,12 +57,18 @@ class Explanation:
         Stiffness of the network (Eq. 3).
     rule : str
         How relevance passed the minimum over competitors.
-    details : dict
-        How it was computed.
+    question : Question
+        What was asked: which clusters, against which, whether a probability exceeds a threshold.
+    provenance : Provenance
+        What it was computed by: method, model, parts of the network.
+    kind : InputKind
+        What rows are: those of a table, images, ...
     given : ndarray of shape (n_rows,) or None
         The labels given for the rows, where labels were explained and not a model.
     fidelity : Fidelity or None
         How well the surrogate reproduces the labels it was fitted to, where there is one.
+    origin : Origin or None
+        The network and the rows it came from, for further questions; files do not keep them.
     """
 
     values: Any
@@ -75,9 +83,12 @@ class Explanation:
     index: NDArray
     beta: float
     rule: str
-    details: dict[str, Any] = field(default_factory=dict)
+    question: Question = field(default_factory=Question)
+    provenance: Provenance = field(default_factory=Provenance)
+    kind: InputKind = field(default_factory=InputKind)
     given: NDArray | None = None
     fidelity: Fidelity | None = None
+    origin: Origin | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,13 +106,7 @@ class Explanation:
     @property
     def images(self) -> NDArray:
         """Relevance in the shape of the images that were explained, (n_rows, ..., height, width)."""
-        shape = self.details.get("image_shape")
-        if shape is None:
-            raise ValueError(
-                "The rows of this explanation are not images: explain an array of shape (n, height, width) "
-                "or (n, channels, height, width), or a model with image_shape=."
-            )
-        return np.asarray(self.values).reshape(len(self), *shape)
+        return self.kind.shaped(np.asarray(self.values))
 
     @property
     def disagrees(self) -> NDArray:
@@ -113,7 +118,7 @@ class Explanation:
     @property
     def noise(self) -> Any:
         """The label of rows in no cluster, or None."""
-        return self.details.get("noise") if self.fidelity is None else self.fidelity.noise
+        return self.provenance.noise if self.fidelity is None else self.fidelity.noise
 
     def named(self, cluster: Any) -> str:
         """What a cluster is called in a sentence: 'cluster 3', or 'noise'."""
@@ -153,6 +158,8 @@ class Explanation:
             values=self.values[chosen],
             data=take_rows(self.data, chosen),
             index=self.index[chosen],
+            kind=self.kind.take(chosen),
+            origin=None if self.origin is None else self.origin.take(chosen),
             **{name: getattr(self, name)[chosen] for name in per_row},
         )
 
@@ -212,6 +219,48 @@ class Explanation:
     def _column(self, position: int) -> NDArray:
         return column_values(self.data, position)
 
+    # --- further questions --------------------------------------------------------------------
+
+    def scores(self) -> NDArray:
+        """Return the evidence of every cluster for every row, (n_rows, n_clusters).
+
+        Columns are in the order of ``ex.origin.network.clusters``; a row is in the cluster whose evidence
+        is positive.
+        """
+        return self._origin().scores()
+
+    def ask(self, *, cluster: Any = None, against: Any = None, rule: str | None = None) -> Explanation:
+        """Answer another question about the same rows: ``ex.ask(cluster=3, against=1)``.
+
+        Parameters
+        ----------
+        cluster, against : cluster id, or one for each row, optional
+            As for :func:`whyclust.explain`.
+        rule : str, optional
+            How relevance passes the minimum over competitors.
+        """
+        return self._origin().ask(cluster=cluster, against=against, rule=rule)
+
+    def _origin(self) -> Origin:
+        if self.origin is None:
+            raise ValueError(
+                "This explanation was loaded or put together, so its network is not there to be asked: "
+                "explain the rows again, with wc.load of the network that was saved."
+            )
+        return self.origin
+
+    @classmethod
+    def concat(cls, parts: Sequence[Explanation]) -> Explanation:
+        """Return one explanation of the rows of several, which answer the same question.
+
+        Parts must come from one network: the same columns, β, rule, question and kind of rows.
+        """
+        from whyclust.explaining.joining import joined
+
+        return joined(list(parts))
+
+    # --- answers for people -------------------------------------------------------------------
+
     def summary(self, *, members: int = 3) -> Summary:
         """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
         from whyclust.summary import summarise
@@ -235,6 +284,13 @@ class Explanation:
         from whyclust.sentences import describe_clusters, describe_row
 
         return describe_row(self, top) if len(self) == 1 else describe_clusters(self, top)
+
+    @property
+    def plot(self) -> Plots:
+        """Plots of this explanation: ``ex.plot.relevance()``; ``dir(ex.plot)`` lists them."""
+        from whyclust.plots import Plots
+
+        return Plots(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return relevance as a frame, one column per feature, the rows' labels as index."""
@@ -271,71 +327,3 @@ class Explanation:
         from whyclust.saving import save
 
         return save(self, path)
-
-
-# --- files: an explanation is its fields, and rows have one set of labels ---------------------------------
-
-
-def _parts(explanation: Explanation) -> dict[str, Any]:
-    import pandas as pd
-
-    from whyclust.saving.frames import as_index
-
-    parts = {part.name: getattr(explanation, part.name) for part in fields(explanation)}
-    data, index = explanation.data, as_index(explanation.index)
-    if is_frame(data):
-        # The frame's own index also knows its names.
-        index = data.index if np.array_equal(np.asarray(data.index), explanation.index) else index
-        data = data.reset_index(drop=True)
-    elif data.dtype == object:
-        data = pd.DataFrame(data, dtype=object)
-    return {**parts, "data": data, "index": index, "framed": is_frame(explanation.data)}
-
-
-def _restored(parts: dict[str, Any]) -> Explanation:
-    """An explanation of what a file says, or an error: nothing may be amiss that breaks later."""
-    import pandas as pd
-
-    from whyclust.saving.frames import as_index
-
-    data, labels = parts["data"], parts["index"]
-    index = labels if isinstance(labels, pd.Index) else as_index(labels)
-    if is_frame(data):
-        data = data.set_axis(index) if parts.get("framed", True) else data.to_numpy(dtype=object)
-    known = {key: part for key, part in parts.items() if key != "framed"}
-    found = Explanation(**{**known, "data": data, "index": np.asarray(index)})
-    n_rows, n_columns = found.shape
-    per_row = [getattr(found, name) for name in PER_ROW] + ([] if found.given is None else [found.given])
-    fits = (
-        found.values.dtype.kind == "f"
-        and found.data.shape == (n_rows, n_columns)
-        and all(array.shape == (n_rows,) for array in [*per_row, found.index])
-        and len(found.feature_names) == n_columns
-        and all(isinstance(name, str) for name in [*found.feature_names, found.rule])
-        and 0 < found.beta < np.inf
-        and isinstance(found.details, dict)
-        and isinstance(found.fidelity, Fidelity | None)
-    )
-    if not fits:
-        raise ValueError("The parts do not make an explanation.")
-    return found
-
-
-def _column_names(explanation: Explanation) -> dict[str, Any]:
-    """What parts are called as columns of a table."""
-    if explanation.is_factored or is_sparse(explanation.data):
-        raise ValueError(
-            "The explanation of a sparse table has too many columns for Parquet: save it as .npz, "
-            "or save part of it, ex.values[rows, columns]."
-        )
-    singular = {"clusters": "cluster", "competitors": "competitor", "base_values": "base_value"}
-    return {
-        "index": "row",
-        **{name: singular.get(name, name) for name in ("clusters", "assigned", "competitors")},
-        **{name: singular.get(name, name) for name in ("evidence", "explained", "base_values", "given")},
-        "values": [f"relevance.{name}" for name in explanation.feature_names],
-        "data": [f"data.{name}" for name in explanation.feature_names],
-    }
-
-
-saved(Explanation, take_apart=_parts, put_together=_restored, columns=_column_names)

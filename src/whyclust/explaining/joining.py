@@ -1,0 +1,85 @@
+"""Explanations of parts of a table, put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from whyclust._frames import is_frame
+from whyclust.explaining.explanation import PER_ROW, Explanation
+from whyclust.network.values import FactoredValues
+
+
+def joined(parts: list[Explanation]) -> Explanation:
+    """One explanation of all rows, in the order of the parts."""
+    if not parts:
+        raise ValueError("No explanations were given, expected at least one: concat([first, second]).")
+    for part in parts:
+        if not isinstance(part, Explanation):
+            raise TypeError(f"A {type(part).__name__} was given, expected explanations.")
+    first = parts[0]
+    for part in parts[1:]:
+        _refuse_other(first, part)
+    if len(parts) == 1:
+        return first
+    kind: Any = first.kind
+    for part in parts[1:]:
+        kind = kind.joined(part.kind)
+        if kind is None:
+            raise ValueError("The explanations are of rows of different kinds: explain them alike.")
+    joined_rows: dict[str, Any]
+    per_row = (*PER_ROW, "index") if first.given is None else (*PER_ROW, "index", "given")
+    joined_rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in per_row}
+    return replace(
+        first,
+        values=_values([part.values for part in parts]),
+        data=_data([part.data for part in parts]),
+        kind=kind,
+        origin=None,
+        **joined_rows,
+    )
+
+
+def _refuse_other(first: Explanation, other: Explanation) -> None:
+    """Numbers of different networks or questions do not stand beside each other."""
+    names = ("feature_names", "beta", "rule", "question", "provenance")
+    for name in names:
+        if getattr(first, name) != getattr(other, name):
+            raise ValueError(
+                f"The explanations differ in {name} ({_short(getattr(first, name))} and "
+                f"{_short(getattr(other, name))}): join those of one network that answer one question."
+            )
+    if (first.given is None) != (other.given is None):
+        raise ValueError("Some explanations are of given labels and some are not: join those of one kind.")
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _values(parts: list[Any]) -> Any:
+    if not any(isinstance(part, FactoredValues) for part in parts):
+        return np.concatenate(parts)
+    first = parts[0]
+    if not all(isinstance(part, FactoredValues) and part.folded is first.folded for part in parts):
+        return np.concatenate([np.asarray(part) for part in parts])
+    return replace(
+        first,
+        points=sp.csr_array(sp.vstack([part.points for part in parts])),
+        clusters=np.concatenate([part.clusters for part in parts]),
+        weights=np.concatenate([part.weights for part in parts], axis=1),
+    )
+
+
+def _data(parts: list[Any]) -> Any:
+    if is_frame(parts[0]):
+        import pandas as pd
+
+        return pd.concat(parts)
+    if sp.issparse(parts[0]):
+        return sp.csr_array(sp.vstack(parts))
+    return np.concatenate(parts)

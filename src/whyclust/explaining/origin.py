@@ -1,0 +1,62 @@
+"""Where an explanation came from: the network and the rows, for whoever wants to ask more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from whyclust._validation import Table
+from whyclust.network import Neuralized
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+    from whyclust.perturbing.subject import Prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """A network, the table it explained, and how the explanation was asked for.
+
+    Attributes
+    ----------
+    network : Neuralized
+    table : Table
+        The user's rows.
+    options : dict
+        What `explain_rows` was told besides the question: groups, names, labels, the method, ...
+    background : Table or None
+        The data that rows come from, where another method than NEON was asked.
+    """
+
+    network: Neuralized
+    table: Table
+    options: dict[str, Any]
+    background: Any = None
+
+    def take(self, rows: NDArray) -> Origin:
+        """The same for some of the rows."""
+        given = self.options.get("given")
+        options = self.options if given is None else {**self.options, "given": given[rows]}
+        return replace(self, table=self.table.take(rows), options=options)
+
+    def scores(self) -> NDArray:
+        """Evidence of every cluster."""
+        return self.network.scores(self.table)
+
+    def ask(self, *, cluster: Any, against: Any, rule: str | None) -> Explanation:
+        """Another answer, about the same rows."""
+        from whyclust.explaining.rows import explain_rows
+
+        other = self.options["method"] != "neon"
+        prepared = prepared_rows(self.network, self.table, self.background) if other else None
+        question = {"cluster": cluster, "against": against, "rule": rule}
+        return explain_rows(self.network, self.table, **question, **self.options, prepared=prepared)
+
+
+def prepared_rows(net: Neuralized, table: Table, background: Any) -> Prepared:
+    """What a baseline needs to know of the rows; baselines are imported on use."""
+    from whyclust.perturbing.subject import Prepared
+
+    return Prepared.of(net, net.match(table), background)

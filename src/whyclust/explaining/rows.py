@@ -1,0 +1,116 @@
+"""Rows of a table, explained by a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyclust._frames import in_rows_of
+from whyclust._validation import Table
+from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.grouping import given_names, grouped_data, grouping_of
+from whyclust.explaining.origin import Origin
+from whyclust.explaining.records import Provenance, Question
+from whyclust.fidelity import Fidelity
+from whyclust.inputs.kind import TABLE
+from whyclust.network import Neuralized
+from whyclust.network.apart import relevance_apart
+
+if TYPE_CHECKING:
+    from whyclust.perturbing.subject import Prepared
+
+
+def explain_rows(
+    net: Neuralized,
+    table: Table,
+    *,
+    cluster: ArrayLike | None = None,
+    against: ArrayLike | None = None,
+    rule: str | None = None,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    feature_names: Sequence[str] | None = None,
+    given: NDArray | None = None,
+    fidelity: Fidelity | None = None,
+    source: str | None = None,
+    method: str = "neon",
+    options: Mapping[str, Any] | None = None,
+    prepared: Prepared | None = None,
+) -> Explanation:
+    """Explain the rows of a table by a network; for `given` labels if there are any.
+
+    `prepared` holds the rows, and the data they come from, for a method that is not NEON.
+    """
+    origin = Origin(
+        net,
+        table,
+        {
+            "groups": groups,
+            "feature_names": feature_names,
+            "given": given,
+            "fidelity": fidelity,
+            "source": source,
+            "method": method,
+            "options": options,
+        },
+        None if prepared is None else prepared.known or prepared.table,
+    )
+    table = net.match(table)
+    if prepared is not None:
+        net = prepared.net
+    names = _names(net, table)
+    if feature_names is not None:
+        names = given_names(feature_names, table.shape[1], names)
+    grouping, grouped_names = (None, names) if groups is None else grouping_of(groups, names, table)
+    cluster = in_rows_of(cluster, table.row_labels, "cluster")
+    against = in_rows_of(against, table.row_labels, "against")
+    threshold = getattr(net.pool, "threshold", None)
+    question = Question.of(cluster, against, given=given is not None, threshold=threshold)
+    if question.about == "given":
+        cluster = given
+    found, parts = relevance_apart(net, table, cluster=cluster, against=against, rule=rule, groups=grouping)
+    has_noise = getattr(net.head, "noise", None) is not None
+    if prepared is not None:
+        from whyclust.baselines.answers import answer
+
+        found = answer(method, options or {}, parts, prepared, found, against, grouping)
+    kind = net.kind if table.kind == TABLE else table.kind
+    return Explanation(
+        values=found.values,
+        base_values=found.base_values,
+        explained=found.explained,
+        evidence=found.evidence,
+        clusters=found.clusters,
+        assigned=found.assigned,
+        competitors=found.competitors,
+        feature_names=grouped_names,
+        data=table.data if grouping is None else grouped_data(table, grouping, len(grouped_names)),
+        index=np.arange(table.shape[0]) if table.index is None else table.index,
+        beta=net.beta,
+        rule=found.rule,
+        question=question,
+        provenance=Provenance(
+            method=method,
+            model=net.model,
+            labels=source,
+            head=net.head.name,
+            pool=net.pool.name,
+            n_clusters=int(net.head.n_clusters) - has_noise,
+            # A network loaded from a file has no fidelity, but knows what noise is.
+            noise=net.clusters[-1].item() if has_noise else None,
+            propagation=None if net.features.trunk is None else net.features.trunk.told,
+        ),
+        kind=kind if groups is None else TABLE,
+        given=given,
+        fidelity=fidelity,
+        origin=origin,
+    )
+
+
+def _names(net: Neuralized, table: Table) -> list[str]:
+    """What columns are called: by the model, by the table, or by the kind of its rows."""
+    if net.named or (table.names is None and table.kind.names(table.shape[1]) is None):
+        return list(net.feature_names)
+    return table.names or table.kind.names(table.shape[1]) or []

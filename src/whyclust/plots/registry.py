@@ -1,0 +1,41 @@
+"""Plots by name: what is registered here can be called from an explanation, as ``ex.plot.name(...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
+Drawing = TypeVar("Drawing", bound=Callable[..., Any])
+
+_PLOTS: dict[str, Callable[..., Any]] = {}
+
+
+def plot(function: Drawing) -> Drawing:
+    """Register a function whose first argument is an explanation; its name is that of the plot."""
+    _PLOTS[function.__name__] = function
+    return function
+
+
+class Plots:
+    """The plots of one explanation: ``ex.plot.relevance()`` is ``wc.plots.relevance(ex)``."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self._explanation = explanation
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _PLOTS:
+            close = get_close_matches(name, _PLOTS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(_PLOTS))}."
+            raise AttributeError(f"There is no plot {name!r}: {hint}")
+        return partial(_PLOTS[name], self._explanation)
+
+    def __dir__(self) -> list[str]:
+        return sorted(_PLOTS)
+
+    def __repr__(self) -> str:
+        return f"<plots: {', '.join(sorted(_PLOTS))}>"

@@ -1,0 +1,127 @@
+"""Clusters as plain values for the page: their columns, rows and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+
+from whyclust._frames import is_frame
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
+# A reader takes in about this many bars at a glance; the rest can be unfolded.
+TOP_FEATURES = 8
+# Of thousands of columns the page keeps the strongest, else no browser would open it.
+MORE_FEATURES = 200
+ROW_FEATURES = 5
+ROWS_OF_A_KIND = 3
+# A base value below this part of the evidence is rounding.
+NEGLIGIBLE = 1e-6
+
+
+def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
+    """What the page shows of a cluster."""
+    largest = float(np.abs(cluster.features["relevance"].to_numpy()).max()) or 1.0
+    features = [
+        {
+            "name": row["feature"],
+            "relevance": row["relevance"],
+            "width": round(100 * abs(row["relevance"]) / largest, 1),
+            "negative": row["relevance"] < 0,
+            "fraction": row["fraction"],
+            "direction": row["direction"],
+            "inside": row["inside"],
+            "outside": row["outside"],
+        }
+        for row in cluster.features.to_dict("records")
+    ]
+    # The strongest ones in either direction come first; a column that speaks against counts, too.
+    ranked = sorted(range(len(features)), key=lambda position: -features[position]["width"])
+    shown, rest = set(ranked[:TOP_FEATURES]), ranked[TOP_FEATURES:MORE_FEATURES]
+    return {
+        "id": explanation.short_name(cluster.cluster),
+        "is_noise": cluster.is_noise,
+        # Given where the surrogate does not reproduce it well enough.
+        "doubt": None if explanation.fidelity is None else explanation.fidelity.doubt(cluster.cluster),
+        "anchor": f"cluster-{_slug(cluster.cluster)}",
+        "size": cluster.size,
+        "share": cluster.share,
+        "evidence": cluster.evidence,
+        "n_flagged": int((explanation.disagrees & (explanation.labels == cluster.cluster)).sum()),
+        "features": [feature for position, feature in enumerate(features) if position in shown],
+        "others": [features[position] for position in sorted(rest)],
+        "n_hidden": len(features) - len(shown) - len(rest),
+        "typical": _rows(explanation, cluster.typical),
+        "borderline": _rows(explanation, cluster.borderline),
+        "pictures": _pictures(explanation, cluster),
+    }
+
+
+def _slug(name: object) -> str:
+    # Anchors take letters and digits only; the code point keeps different names apart.
+    return "".join(
+        letter if letter.isascii() and letter.isalnum() else f"_{ord(letter):x}" for letter in str(name)
+    )
+
+
+def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, Any]]:
+    chosen = list(positions)[:ROWS_OF_A_KIND]
+    some = explanation[chosen]
+    columns, relevances = some.top(ROW_FEATURES)
+    return [
+        {
+            "name": some.index[row],
+            "evidence": some.evidence[row],
+            "competitor": some.named(some.competitors[row]),
+            "others": float(some.explained[row] - some.base_values[row] - relevances[row].sum())
+            if columns.shape[1] < len(explanation.feature_names)
+            else None,
+            "base": _base(some.base_values[row], some.evidence[row]),
+            "features": [
+                {
+                    "name": explanation.feature_names[column],
+                    "value": _value(some.data, row, int(column)),
+                    "relevance": relevance,
+                }
+                for column, relevance in zip(columns[row], relevances[row], strict=True)
+            ],
+        }
+        for row in range(len(chosen))
+    ]
+
+
+def _base(base: float, evidence: float) -> float | None:
+    return float(base) if abs(base) > NEGLIGIBLE * max(abs(evidence), 1e-300) else None
+
+
+def explained_parts(explanation: Explanation) -> dict[str, float] | None:
+    """Split the mean evidence into what the columns got and what no column got."""
+    own = np.asarray(explanation.clusters == explanation.assigned)
+    evidence = float(explanation.evidence[own].mean()) if own.any() else 0.0
+    columns = float((explanation.explained - explanation.base_values)[own].mean()) if own.any() else 0.0
+    # What would be printed as 100% need not be told.
+    if evidence <= 0 or abs(evidence - columns) < 5e-3 * evidence:
+        return None
+    return {"evidence": evidence, "columns": columns, "rest": evidence - columns, "share": columns / evidence}
+
+
+def _value(data: Any, row: int, column: int) -> object:
+    return data.iloc[row, column] if is_frame(data) else data[row, column]
+
+
+def _pictures(explanation: Explanation, cluster: Any) -> list[dict[str, Any]]:
+    """A cluster's mean and some of its rows as their kind shows them, each with its relevance."""
+    if explanation.is_factored:
+        return []
+    kind, values = explanation.kind, np.asarray(explanation.values)
+    members = np.flatnonzero(explanation.clusters == cluster.cluster)
+    chosen = [("mean of the cluster", members)]
+    for told, positions in (("typical", cluster.typical), ("borderline", cluster.borderline)):
+        for row in list(positions)[:ROWS_OF_A_KIND]:
+            chosen.append((f"{told}: row {explanation.index[row]}", np.array([row])))
+    shown = [(caption, kind.show(explanation.data, values, rows)) for caption, rows in chosen]
+    return [{"caption": caption, "shown": Markup(html)} for caption, html in shown if html is not None]

@@ -1,0 +1,171 @@
+"""The sections of the page, in order: each is a function of what the page is made from.
+
+A new one is registered from anywhere::
+
+    @section(order=350)
+    def weather(page):
+        return Markup("<section><h2>Weather</h2>…</section>")
+
+What is not `Markup` is escaped; None leaves the section out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from whyclust._versions import versions
+from whyclust.report.certificate import certificate
+from whyclust.report.clusters import cluster_values, explained_parts
+from whyclust.report.curve import curve_drawing
+from whyclust.report.trust import ticks, trust
+
+if TYPE_CHECKING:
+    from whyclust.auditing import Audit
+    from whyclust.explaining.explanation import Explanation
+
+# More paragraphs than this fill a screen; then the table of clusters comes first.
+MOST_PARAGRAPHS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What sections are made from.
+
+    Attributes
+    ----------
+    explanation : Explanation
+    notes : list of str
+    elbow : Elbow, mapping or None
+    facts : mapping
+        Further lines of 'How this was computed'.
+    audit : Audit or None
+    fill : callable
+        ``fill(template, **values)`` fills in one of the report's templates.
+    """
+
+    explanation: Explanation
+    notes: list[str]
+    elbow: Any
+    facts: Mapping[str, object]
+    audit: Audit | None
+    fill: Callable[..., Markup]
+
+    @cached_property
+    def clusters(self) -> list[dict[str, Any]]:
+        """The clusters as plain values."""
+        return [cluster_values(self.explanation, one) for one in self.explanation.summary()]
+
+    @cached_property
+    def certificate(self) -> dict[str, Any] | None:
+        """How far a surrogate can be relied on."""
+        return certificate(self.explanation)
+
+    @property
+    def certificate_heading(self) -> str:
+        """Two headings that ask the same would not tell which answer is which."""
+        audited = self.audit is not None
+        return "Does the surrogate reproduce the labels?" if audited else "Can this be relied on?"
+
+
+Section = Callable[[Page], Any]
+_SECTIONS: list[tuple[float, Section]] = []
+
+
+def section(*, order: float) -> Callable[[Section], Section]:
+    """Register a section; those of lower order come first."""
+
+    def register(function: Section) -> Section:
+        _SECTIONS.append((order, function))
+        _SECTIONS.sort(key=lambda entry: entry[0])
+        return function
+
+    return register
+
+
+def sections(page: Page) -> list[Any]:
+    """All sections of a page that have something to say."""
+    made = [function(page) for _, function in _SECTIONS]
+    return [one for one in made if one is not None]
+
+
+@section(order=100)
+def _trust(page: Page) -> Markup | None:
+    found = trust(page.explanation, page.audit)
+    return None if found is None else page.fill("trust", trust=found, ticks=ticks(0.6, 0.75))
+
+
+@section(order=200)
+def _certificate(page: Page) -> Markup | None:
+    if page.certificate is None:
+        return None
+    return page.fill("certificate", certificate=page.certificate, heading=page.certificate_heading)
+
+
+@section(order=300)
+def _in_short(page: Page) -> Markup:
+    from whyclust.sentences import cluster_paragraphs
+
+    explanation = page.explanation
+    alone = len(explanation) == 1
+    return page.fill(
+        "short",
+        sentences=[explanation.describe()] if alone else cluster_paragraphs(explanation),
+        clusters=page.clusters,
+        table_first=len(page.clusters) > MOST_PARAGRAPHS,
+    )
+
+
+@section(order=400)
+def _clusters(page: Page) -> Markup:
+    return page.fill("clusters", clusters=page.clusters, legend=page.explanation.kind.legend)
+
+
+@section(order=500)
+def _curve(page: Page) -> Markup | None:
+    if page.elbow is None:
+        return None
+    elbow = page.elbow if isinstance(page.elbow, Mapping) else page.elbow.to_json()
+    return page.fill("curve", curve=curve_drawing(elbow))
+
+
+@section(order=600)
+def _notes(page: Page) -> Markup | None:
+    return page.fill("notes", notes=page.notes) if page.notes else None
+
+
+@section(order=700)
+def _how(page: Page) -> Markup:
+    return page.fill(
+        "how",
+        certificate=page.certificate,
+        heading=page.certificate_heading,
+        parts=explained_parts(page.explanation),
+        facts={**_facts(page.explanation), **page.facts},
+        versions=versions(),
+    )
+
+
+def _facts(explanation: Explanation) -> dict[str, object]:
+    made = explanation.provenance
+    facts = {
+        "method": made.method,
+        "model": made.model,
+        "labels from": made.labels,
+        "scores of the clusters from": made.head,
+        "competitors pooled by": made.pool,
+        "number of clusters": made.n_clusters,
+        "question answered": str(explanation.question),
+        "threshold": explanation.question.threshold,
+        "from the encoder's layers to the columns by": made.propagation,
+        **explanation.kind.facts(),
+        "rows": len(explanation.clusters),
+        "columns": len(explanation.feature_names),
+        "β (sharpness of the pooling over competitors)": explanation.beta,
+        "rule that shares relevance among competitors": explanation.rule,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
