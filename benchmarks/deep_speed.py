@@ -27,10 +27,10 @@ from deep_parts.running import arguments
 from deep_parts.tables import one_line
 from neon_parts.files import RESULTS, machine, write
 from whyclust.deep import AutoencoderKMeans
-from whyclust.deep.centroids import CentroidModel
-from whyclust.deep.networks import dense_autoencoder
-from whyclust.deep.phases import Adam
-from whyclust.deep.training import train
+from whyclust.deep.models.centroids import CentroidModel
+from whyclust.deep.networks.autoencoders import dense_autoencoder
+from whyclust.deep.training.loop import train
+from whyclust.deep.training.phases import Adam
 
 BATCH = 256
 

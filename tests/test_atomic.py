@@ -14,9 +14,9 @@ import pytest
 from sklearn.cluster import KMeans
 
 import whyclust as wc
-from whyclust import _atomic
-from whyclust._atomic import clear_leftovers, folder_beside, own_name, write_whole
-from whyclust.cli import _exit_code
+from whyclust.command.cli import _exit_code
+from whyclust.saving import atomic as _atomic
+from whyclust.saving.atomic import clear_leftovers, folder_beside, own_name, write_whole
 
 X = np.random.default_rng(0).normal(size=(40, 2)) + 5.0 * (np.arange(40) % 2)[:, None]
 TABLE = "a,b\n" + "\n".join(f"{one:.3f},{two:.3f}" for one, two in X)
@@ -30,7 +30,7 @@ def names(folder):
 
 def process(code, folder):
     """A process that does something half, says so, and waits; nothing of scikit-learn is needed for it."""
-    lines = f"import sys, time\nfrom pathlib import Path\nfrom whyclust._atomic import *\n{code}"
+    lines = f"import sys, time\nfrom pathlib import Path\nfrom whyclust.saving.atomic import *\n{code}"
     started = subprocess.Popen(
         [sys.executable, "-c", lines, str(folder)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     )

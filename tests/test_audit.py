@@ -20,7 +20,7 @@ from whyclust.auditing.refits import Refits
 from whyclust.auditing.subject import Subject, stratified
 from whyclust.auditing.verdict import judge
 from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
-from whyclust.fidelity import Fidelity
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.metrics import FlippingResult, Stability, flipping_auc, stability
 
 QUICK = {"n_repeats": 2, "n_refits": 2}

@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 import whyclust as wc
-from whyclust.cli import _exit_code, main
+from whyclust.command.cli import _exit_code, main
 
 FILES = {"report.html", "relevance.parquet", "clusters.csv", "summary.json", "model.npz"}
 
@@ -295,7 +295,7 @@ def test_folders_that_cannot_be_made(iris, folder, capsys, monkeypatch):
     def fail(*arguments, **options):
         raise PermissionError(13, "Permission denied", "/somewhere/.whyclust-x")
 
-    monkeypatch.setattr("whyclust.result_files.folder_beside", fail)
+    monkeypatch.setattr("whyclust.command.result_files.folder_beside", fail)
     sentence = refused(capsys, "explain", "iris.csv", "--out", "new")
     assert "cannot create folder 'new' (Permission denied)" in sentence
     assert "Errno" not in sentence
@@ -339,7 +339,7 @@ def test_nothing_is_written_half(iris, folder, capsys, monkeypatch):
     def fail(*arguments, **options):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("whyclust.result_files.save", fail)
+    monkeypatch.setattr("whyclust.command.result_files.save", fail)
     before = {path.name for path in folder.iterdir()}
     sentence = refused(capsys, "explain", "iris.csv", "-k", 3, "--out", "a/b")
     assert "the disk is full" in sentence
@@ -391,7 +391,7 @@ def test_names_cannot_write_to_the_terminal(folder, capsys):
 
 
 def test_demo_and_version_as_a_real_process(folder):
-    command = [sys.executable, "-c", "from whyclust.cli import main; main()"]
+    command = [sys.executable, "-c", "from whyclust.command.cli import main; main()"]
     demo = subprocess.run([*command, "demo", "--out", "wine"], capture_output=True, text=True, check=True)
     assert "Report: wine/report.html" in demo.stdout
     # Not a terminal: no progress, no colours.

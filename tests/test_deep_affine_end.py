@@ -11,7 +11,7 @@ from torch import nn
 
 import whyclust as wc
 from whyclust.deep import AutoencoderKMeans
-from whyclust.deep.affine_end import split_encoder
+from whyclust.deep.networks.affine_end import split_encoder
 
 X = StandardScaler().fit_transform(load_digits().data[:120]).astype(np.float32)
 

@@ -11,11 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 torch = pytest.importorskip("torch")
 
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, centroids  # noqa: E402
-from whyclust.deep.centroids import squared_distances  # noqa: E402
-from whyclust.deep.dec import target_distribution  # noqa: E402
-from whyclust.deep.dkm import annealed  # noqa: E402
-from whyclust.deep.phases import Batch  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans  # noqa: E402
+from whyclust.deep.models import centroids  # noqa: E402
+from whyclust.deep.models.centroids import squared_distances  # noqa: E402
+from whyclust.deep.models.dec import target_distribution  # noqa: E402
+from whyclust.deep.models.dkm import annealed  # noqa: E402
+from whyclust.deep.training.phases import Batch  # noqa: E402
 
 N, D, P, K = 12, 4, 3, 3
 
@@ -177,7 +178,7 @@ def test_what_dec_moves(rows):
     ("interval", "expected"), [(None, [0, 2, 4, 6, 8, 10]), (5, [0, 5, 10]), (1, range(12))]
 )
 def test_target_is_updated_every_few_steps(rows, monkeypatch, interval, expected):
-    from whyclust.deep import dec
+    from whyclust.deep.models import dec
 
     plain, steps = dec._SelfTrained.update_target, []
 
@@ -348,7 +349,7 @@ def test_annealing():
 
 
 def test_dkm_schedules(rows, monkeypatch):
-    from whyclust.deep import dkm
+    from whyclust.deep.models import dkm
 
     plain, alphas = dkm._SoftKMeans.sharpen, []
 

@@ -12,17 +12,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 torch = pytest.importorskip("torch")
 
 import whyclust.deep  # noqa: E402
-from whyclust.deep.averaging import AveragedWeights  # noqa: E402
-from whyclust.deep.clustering_head import (  # noqa: E402
+from whyclust.cluster.clustering_module_em import ClusteringModuleEM, step_with_prior  # noqa: E402
+from whyclust.deep.models.clustering_head import (  # noqa: E402
     ClusteringHead,
     concentrations,
     one_lloyd_step,
     usual_alpha,
 )
-from whyclust.deep.clustering_module import ClusteringModule  # noqa: E402
-from whyclust.deep.mixture_em import ClusteringModuleEM, em_step  # noqa: E402
-from whyclust.deep.mixture_loss import ambiguity, balance, module_terms  # noqa: E402
+from whyclust.deep.models.clustering_module import ClusteringModule  # noqa: E402
+from whyclust.deep.models.mixture_loss import ambiguity, balance, module_terms  # noqa: E402
 from whyclust.deep.presets import ALIASES, NAMES  # noqa: E402
+from whyclust.deep.training.averaging import AveragedWeights  # noqa: E402
 
 
 def problem(seed=0, n=7, d=3, k=4):
@@ -395,7 +395,7 @@ def literal_objective(X, centers, weights, alpha):
 def test_one_step_of_em_against_loops():
     X, _, centers, _ = problem(1, n=20)
     weights, alpha = np.array([0.1, 0.2, 0.3, 0.4]), 2.5
-    moved, new_weights, objective = em_step(X, centers, weights, alpha, np.ones(len(X)))
+    moved, new_weights, objective = step_with_prior(X, centers, weights, alpha, np.ones(len(X)))
     mass, sums = np.zeros(4), np.zeros((4, 3))
     for x in X:
         scores = np.array([w * np.exp(-((x - m) ** 2).sum()) for w, m in zip(weights, centers, strict=True)])
@@ -447,10 +447,10 @@ def test_rows_of_em_count_as_often_as_their_weight():
     generator = np.random.default_rng(0)
     X, counts = generator.normal(size=(20, 3)), generator.integers(0, 4, 20)
     centers, weights = generator.normal(size=(4, 3)), np.full(4, 0.25)
-    weighted = em_step(X, centers, weights, 2.0, counts.astype(float))
+    weighted = step_with_prior(X, centers, weights, 2.0, counts.astype(float))
     repeated = np.repeat(X, counts, axis=0)
     for one, other in zip(
-        weighted, em_step(repeated, centers, weights, 2.0, np.ones(len(repeated))), strict=True
+        weighted, step_with_prior(repeated, centers, weights, 2.0, np.ones(len(repeated))), strict=True
     ):
         assert np.abs(one - other).max() < 1e-12
     blob, y = blobs()

@@ -9,12 +9,12 @@ from sklearn.preprocessing import StandardScaler
 
 torch = pytest.importorskip("torch")
 
-from whyclust.deep.autoencoder_k_means import AutoencoderKMeans  # noqa: E402
-from whyclust.deep.clustering_network import CNet, to_unit_scale  # noqa: E402
-from whyclust.deep.mixture_loss import ambiguity, network_terms, orthonormality  # noqa: E402
-from whyclust.deep.networks import Autoencoder  # noqa: E402
-from whyclust.deep.phases import Adam, Batch, Linear  # noqa: E402
+from whyclust.deep.models.autoencoder_k_means import AutoencoderKMeans  # noqa: E402
+from whyclust.deep.models.c_net import CNet, to_unit_scale  # noqa: E402
+from whyclust.deep.models.mixture_loss import ambiguity, network_terms, orthonormality  # noqa: E402
+from whyclust.deep.networks.autoencoders import Autoencoder  # noqa: E402
 from whyclust.deep.presets import ALIASES, NAMES  # noqa: E402
+from whyclust.deep.training.phases import Adam, Batch, Linear  # noqa: E402
 
 SMALL = {"hidden": (16,), "batch_size": 64, "random_state": 0}
 TINY = {"hidden": (8,), "epochs": 3, "pretrain_epochs": 3, "random_state": 0}
@@ -205,7 +205,7 @@ def test_a_fit_that_was_killed_ends_the_same(tmp_path, init):
         pass
 
     model = CNet(**settings, checkpoint=tmp_path / "fit.npz", checkpoint_every=1)
-    import whyclust.deep.clustering_network as module
+    import whyclust.deep.models.c_net as module
 
     loss, calls = module.network_terms, []
 

@@ -19,13 +19,13 @@ torch = pytest.importorskip("torch")
 
 import whyclust.deep  # noqa: E402
 from whyclust.deep import DKM, IDEC, AutoencoderKMeans  # noqa: E402
-from whyclust.deep import keeping as keeping_module  # noqa: E402
-from whyclust.deep.centroids import CentroidModel  # noqa: E402
-from whyclust.deep.keeping import Keeper  # noqa: E402
-from whyclust.deep.networks import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
-from whyclust.deep.phases import Adam, DeepModel, Linear, Phase, Update, snapshot  # noqa: E402
+from whyclust.deep.models.centroids import CentroidModel  # noqa: E402
+from whyclust.deep.networks.autoencoders import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
 from whyclust.deep.stored import from_arrays, to_arrays  # noqa: E402
-from whyclust.deep.training import Progress, train  # noqa: E402
+from whyclust.deep.training import keeping as keeping_module  # noqa: E402
+from whyclust.deep.training.keeping import Keeper  # noqa: E402
+from whyclust.deep.training.loop import Progress, train  # noqa: E402
+from whyclust.deep.training.phases import Adam, DeepModel, Linear, Phase, Update, snapshot  # noqa: E402
 
 # Settings with which any model is fitted in a moment; one takes those that it has.
 SMALL = {"hidden": (8,), "batch_size": 32, "random_state": 0, "epochs": 4, "pretrain_epochs": 3, "tol": 0.0}
@@ -318,7 +318,7 @@ import os, signal, sys
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 from whyclust.deep import DCN
-from whyclust.deep import keeping
+from whyclust.deep.training import keeping
 
 plain = keeping.write_checkpoint
 def write(path, meta, tensors):

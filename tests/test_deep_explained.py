@@ -27,7 +27,7 @@ from whyclust.deep import (
     stored_trunk,
 )
 from whyclust.deep.explained import with_rules
-from whyclust.deep.trunk import Trunk
+from whyclust.deep.networks.trunk import Trunk
 from whyclust.propagate import Centered, Gamma, propagate
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 import whyclust as wc
 from whyclust.deep import AutoencoderKMeans
-from whyclust.deep.trunk import Trunk
+from whyclust.deep.networks.trunk import Trunk
 from whyclust.propagate import register_rule
 
 X = StandardScaler().fit_transform(load_digits().data[:300]).astype(np.float32)

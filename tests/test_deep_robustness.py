@@ -18,13 +18,13 @@ from torch import nn  # noqa: E402
 
 import whyclust as wc  # noqa: E402
 from whyclust.deep import DCN, DEC, DKM, AutoencoderKMeans, ClusteringModule, ClusteringModuleEM, CNet  # noqa: E402
-from whyclust.deep.averaging import AveragedWeights  # noqa: E402
-from whyclust.deep.checkpoints import read_checkpoint, write_checkpoint  # noqa: E402
-from whyclust.deep.clustering_network import to_unit_scale  # noqa: E402
 from whyclust.deep.explained import with_rules  # noqa: E402
-from whyclust.deep.networks import given_autoencoder  # noqa: E402
-from whyclust.deep.phases import Adam, Phase  # noqa: E402
-from whyclust.deep.trunk import Trunk  # noqa: E402
+from whyclust.deep.models.c_net import to_unit_scale  # noqa: E402
+from whyclust.deep.networks.autoencoders import given_autoencoder  # noqa: E402
+from whyclust.deep.networks.trunk import Trunk  # noqa: E402
+from whyclust.deep.training.averaging import AveragedWeights  # noqa: E402
+from whyclust.deep.training.checkpoints import read_checkpoint, write_checkpoint  # noqa: E402
+from whyclust.deep.training.phases import Adam, Phase  # noqa: E402
 from whyclust.propagate import Flat, WSquare, ZBox, ZPlus, propagate, propagate_layers  # noqa: E402
 
 
@@ -476,7 +476,7 @@ def test_a_cluster_that_swallows_the_others_is_reported():
 
 
 def test_the_head_of_a_network_begins_with_the_usual_prior_of_the_embedding(table):
-    from whyclust.deep.clustering_head import total_variance, usual_alpha
+    from whyclust.deep.models.clustering_head import total_variance, usual_alpha
 
     model = CNet(3, hidden=(8,), epochs=1, pretrain_epochs=2, random_state=0)
     network = model._model(4, torch.Generator().manual_seed(0))
@@ -520,7 +520,7 @@ def test_modules_of_images_are_given_images():
 
 def test_the_weight_of_merging_has_a_bound(table):
     # All centroids at t and even responsibilities: from 1 + K/(K − 1) on the loss falls with t.
-    from whyclust.deep.mixture_loss import module_terms
+    from whyclust.deep.models.mixture_loss import module_terms
 
     x, even, alpha = torch.zeros(1, 2), torch.full((1, 3), 1 / 3), torch.ones(3)
     for weight, falls in ((2.4, False), (2.6, True)):

@@ -20,12 +20,15 @@ torch = pytest.importorskip("torch")
 
 import whyclust as wc  # noqa: E402
 import whyclust.deep  # noqa: E402
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, ClusteringModule, keeping  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, ClusteringModule  # noqa: E402
 from whyclust.deep.base import DeepClusterer  # noqa: E402
-from whyclust.deep.centroids import squared_distances  # noqa: E402
-from whyclust.deep.networks import dense, initialise  # noqa: E402
+from whyclust.deep.models.centroids import squared_distances  # noqa: E402
+from whyclust.deep.models.spaces import Space  # noqa: E402
+from whyclust.deep.networks.autoencoders import dense, initialise  # noqa: E402
 from whyclust.deep.parameters import number, setting, whole  # noqa: E402
-from whyclust.deep.phases import (  # noqa: E402
+from whyclust.deep.training import keeping  # noqa: E402
+from whyclust.deep.training.loop import train  # noqa: E402
+from whyclust.deep.training.phases import (  # noqa: E402
     SGD,
     Adam,
     Cosine,
@@ -35,8 +38,6 @@ from whyclust.deep.phases import (  # noqa: E402
     Update,
     linear_logits,
 )
-from whyclust.deep.spaces import Space  # noqa: E402
-from whyclust.deep.training import train  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:The clusters have collapsed")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from whyclust.fidelity import Fidelity
+from whyclust.cluster.fidelity import Fidelity
 
 
 def certificate(held_out, precision):

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import whyclust as wc
-from whyclust._validation import numeric, read_table
 from whyclust.cluster import PrototypeSurrogate
+from whyclust.inputs.reading import numeric, read_table
 
 WINE = load_wine(as_frame=True).data
 LIBRARIES = {

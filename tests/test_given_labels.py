@@ -24,9 +24,9 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 import whyclust as wc
 from whyclust.cluster import PrototypeSurrogate
-from whyclust.given_labels import is_labels, noise_of, read_labels
+from whyclust.labels.given import is_labels, noise_of, read_labels
+from whyclust.labels.surrogates import surrogate_of
 from whyclust.network import Features, MinPool, Neuralized, PrototypeHead
-from whyclust.surrogates import surrogate_of
 
 BOUND = 1e-10
 COLUMNS = ["height", "weight", "age"]
@@ -251,7 +251,7 @@ def test_sparse_tables(monkeypatch):
     dense = np.round(X.to_numpy())
     sparse = sp.csr_array(dense)
     assert largest(wc.explain(CODES, sparse).values - wc.explain(CODES, dense).values) < BOUND
-    monkeypatch.setattr("whyclust.surrogates.MOST_DENSE_NUMBERS", 100)
+    monkeypatch.setattr("whyclust.labels.surrogates.MOST_DENSE_NUMBERS", 100)
     with pytest.raises(ValueError, match=r"sparse with 90 rows and 3 columns, too many .*TruncatedSVD"):
         wc.explain(CODES, sparse)
 

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
-from whyclust._validation import read_table
 from whyclust.auditing.subject import subject_of
 from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
+from whyclust.inputs.reading import read_table
 from whyclust.metrics.stability import _explained as explained_again
 from whyclust.network import Features, MinPool, Parts, PrototypeHead
 

@@ -22,19 +22,20 @@ HEAVY = ["torch", "matplotlib", "dask", "shap", "polars"]
 LAYERS = [
     ["_checks", "_frames", "_versions", "saving"],
     ["inputs"],
-    ["_validation", "columns", "datasets", "fidelity", "moments", "propagate", "tables"],
+    ["columns", "datasets", "moments", "propagate", "tables"],
     ["cluster"],
     ["network"],
     ["perturbing"],
     ["deep"],
-    ["explaining", "given_labels", "sentences", "summary", "surrogates"],
+    ["labels"],
+    ["explaining"],
+    ["telling"],
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],
-    ["job"],
     ["report"],
-    ["result_files"],
-    ["cli", "__main__"],
+    ["command"],
+    ["__main__"],
 ]
 
 
@@ -99,15 +100,15 @@ def test_explaining_labels_needs_no_reader_of_files():
         "X = pd.DataFrame({'a': [1.0, 2.0, 8.0, 9.0] * 9, 'b': ['x', 'y', 'z', 'z'] * 9}); "
         "wc.explain([0, 0, 1, 1] * 9, X).values"
     )
-    assert loaded_after(statement, ["whyclust.tables", "whyclust.job", "whyclust.report"]) == []
+    assert loaded_after(statement, ["whyclust.tables", "whyclust.command", "whyclust.report"]) == []
 
 
 def test_the_job_needs_no_report():
-    assert loaded_after("import whyclust.job", ["whyclust.report", "jinja2", "typer"]) == []
+    assert loaded_after("import whyclust.command.run", ["whyclust.report", "jinja2", "typer"]) == []
 
 
 def test_version_needs_no_science():
-    statement = "from whyclust.cli import _exit_code; _exit_code(['--version']); print()"
+    statement = "from whyclust.command.cli import _exit_code; _exit_code(['--version']); print()"
     code = f"import sys; {statement}; print([n for n in ('sklearn', 'pandas') if n in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[0] == f"whyclust {whyclust.__version__}"

@@ -17,22 +17,21 @@ from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from whyclust.columns import ColumnFacts, column_facts, plan_columns, preparation
+from whyclust.command.fitting import fit_clusters
+from whyclust.command.options import Options
+from whyclust.command.reading import RowNames
+from whyclust.command.result import cluster_lines
+from whyclust.command.result_files import whole_folder, write_lines
+from whyclust.command.run import explain_part, explain_table
 from whyclust.explaining.rows import explain_rows
-from whyclust.job import explain_table
-from whyclust.job.fitting import fit_clusters
-from whyclust.job.options import Options
-from whyclust.job.reading import RowNames
-from whyclust.job.result import cluster_lines
-from whyclust.job.run import explain_part
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.clusters import ClusterMoments
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean, NumberMoments
 from whyclust.moments.rows import LeastRows
 from whyclust.network.beta import EvidenceMoments
-from whyclust.result_files import whole_folder, write_lines
-from whyclust.summary import summarise_parts
 from whyclust.tables import Table, plan_table
+from whyclust.telling.summary import summarise_parts
 
 BOUND = 1e-12
 # Seven unequal parts, one of a single row.

@@ -32,8 +32,8 @@ from whyclust.cluster._surrogate_selection import (
     _leave_columns_out,
     deal_folds,
 )
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.cluster.prototype_surrogate import _sample
-from whyclust.fidelity import Fidelity
 
 
 def two_moons(n_rows=200):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyclust.cli import _exit_code
+from whyclust.command.cli import _exit_code
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -76,7 +76,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_every_option_is_documented():
-    from whyclust.cli import explain
+    from whyclust.command.cli import explain
 
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     for name in explain.__annotations__:

@@ -13,7 +13,7 @@ from sklearn.datasets import load_wine
 
 import whyclust as wc
 from whyclust.cluster.elbow import choose_k
-from whyclust.fidelity import Fidelity
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.report import render, to_html
 from whyclust.report.page import format_value
 
@@ -233,7 +233,7 @@ def test_categories_and_gaps():
             "size": np.where(np.arange(60) == 5, np.nan, np.arange(60.0) % 11),
         }
     )
-    from whyclust.job import explain_table
+    from whyclust.command.run import explain_table
     from whyclust.tables import Table
 
     page = render(explain_table(Table(frame), k=2).explanation)

@@ -10,8 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 import whyclust as wc
-from whyclust.sentences import number, percent
-from whyclust.summary import Column, direction
+from whyclust.telling.sentences import number, percent
+from whyclust.telling.summary import Column, direction
 
 X, _ = make_blobs(90, centers=3, n_features=3, cluster_std=2.0, random_state=2)
 

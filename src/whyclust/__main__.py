@@ -1,6 +1,6 @@
 """``python -m whyclust``."""
 
-from whyclust.cli import main
+from whyclust.command.cli import main
 
 if __name__ == "__main__":
     main()

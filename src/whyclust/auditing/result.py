@@ -11,7 +11,7 @@ import pandas as pd
 
 from whyclust.auditing.comparison import Comparison
 from whyclust.auditing.refits import Refits
-from whyclust.fidelity import Fidelity
+from whyclust.cluster.fidelity import Fidelity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from whyclust._checks import whole_number
-from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.auditing.comparison import compare, read_methods
 from whyclust.auditing.refits import refit
 from whyclust.auditing.result import Audit
 from whyclust.auditing.subject import Subject, rows_of, stratified, subject_of
 from whyclust.auditing.verdict import judge
+from whyclust.inputs.reading import Table, in_columns_of, read_table
 from whyclust.perturbing.subject import Prepared
 
 FEWEST_ROWS = 20

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import take_rows
-from whyclust._validation import Table
 from whyclust.cluster import PrototypeSurrogate
-from whyclust.fidelity import Fidelity
-from whyclust.given_labels import is_labels
+from whyclust.cluster.fidelity import Fidelity
+from whyclust.inputs.reading import Table
+from whyclust.labels.given import is_labels
+from whyclust.labels.surrogates import surrogate_of
 from whyclust.network import Neuralized, neuralize
 from whyclust.network.models import last_step, read_for
 from whyclust.network.neuralizing import network_for
-from whyclust.surrogates import surrogate_of
 
 
 @dataclass(frozen=True, eq=False)

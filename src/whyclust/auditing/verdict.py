@@ -26,7 +26,7 @@ import pandas as pd
 from whyclust.auditing.comparison import Comparison, paired
 from whyclust.auditing.refits import PATTERN, STABLE, Refits
 from whyclust.auditing.subject import Subject
-from whyclust.fidelity import ENOUGH_AGREEMENT, Fidelity
+from whyclust.cluster.fidelity import ENOUGH_AGREEMENT, Fidelity
 
 ANSWERS = ("yes", "with care", "no")
 # More of the rows than this in clusters that cannot be relied on, and the whole cannot.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import read_frame
-from whyclust._validation import plain_tensor
 from whyclust.baselines.asked import Asked
+from whyclust.inputs.reading import plain_tensor
 
 REFERENCES = ("mean", "zero")
 

@@ -5,8 +5,9 @@ prototypes or support vectors, their scale, and the contrast ``beta_`` of the po
 :class:`PrototypeSurrogate` stands for clusterings that are none.
 """
 
+from whyclust.cluster.clustering_module_em import ClusteringModuleEM
 from whyclust.cluster.kernel_k_means import KernelKMeans
 from whyclust.cluster.prototype_surrogate import PrototypeSurrogate
 from whyclust.cluster.soft_k_means import SoftKMeans
 
-__all__ = ["KernelKMeans", "PrototypeSurrogate", "SoftKMeans"]
+__all__ = ["ClusteringModuleEM", "KernelKMeans", "PrototypeSurrogate", "SoftKMeans"]

@@ -29,7 +29,7 @@ from whyclust.cluster._surrogate_selection import (
     screen,
     search,
 )
-from whyclust.fidelity import Fidelity
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.saving.registry import saved
 
 # Settings are compared on at most this many rows.

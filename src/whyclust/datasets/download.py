@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from whyclust._atomic import write_whole
+from whyclust.saving.atomic import write_whole
 
 _SECONDS = 30  # without an answer
 _CHUNK = 1 << 16

@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from whyclust._atomic import write_whole
 from whyclust.datasets import formats
 from whyclust.datasets.download import fetch
 from whyclust.datasets.places import documents
+from whyclust.saving.atomic import write_whole
 
 
 class Origin(Protocol):

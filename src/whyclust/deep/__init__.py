@@ -9,15 +9,15 @@ try:
 except ImportError as error:
     raise ImportError("whyclust.deep needs PyTorch: pip install 'whyclust[torch]'.") from error
 
+from whyclust.cluster.clustering_module_em import ClusteringModuleEM as ClusteringModuleEM
 from whyclust.deep import explained as _explained  # noqa: F401  (registers the networks of all models)
-from whyclust.deep import stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
-from whyclust.deep.autoencoder_k_means import AutoencoderKMeans
-from whyclust.deep.clustering_module import ClusteringModule
-from whyclust.deep.clustering_network import CNet
-from whyclust.deep.dcn import DCN
-from whyclust.deep.dec import DEC, IDEC
-from whyclust.deep.dkm import DKM
 from whyclust.deep.explained import with_rules as with_rules
-from whyclust.deep.mixture_em import ClusteringModuleEM as ClusteringModuleEM
+from whyclust.deep.models.autoencoder_k_means import AutoencoderKMeans
+from whyclust.deep.models.c_net import CNet
+from whyclust.deep.models.clustering_module import ClusteringModule
+from whyclust.deep.models.dcn import DCN
+from whyclust.deep.models.dec import DEC, IDEC
+from whyclust.deep.models.dkm import DKM
+from whyclust.deep.networks import stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
 
 __all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule"]

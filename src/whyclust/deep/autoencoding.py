@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from whyclust.deep.base import DeepClusterer
-from whyclust.deep.networks import (
+from whyclust.deep.networks.autoencoders import (
     ACTIVATIONS,
     CONVOLUTIONAL,
     DENSE,

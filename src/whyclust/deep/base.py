@@ -19,13 +19,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from whyclust.deep.devices import choose_device, seed_torch
 from whyclust.deep.generation import Generative, spreads
-from whyclust.deep.keeping import Bar, Keeper, Runs, fingerprint
 from whyclust.deep.parameters import Declared, number, optional, path, setting, whole
-from whyclust.deep.phases import DeepModel, refuse_infinite
 from whyclust.deep.presets import WithPresets
-from whyclust.deep.training import Progress, evaluating, train
+from whyclust.deep.training.devices import choose_device, seed_torch
+from whyclust.deep.training.keeping import Bar, Keeper, Runs, fingerprint
+from whyclust.deep.training.loop import Progress, evaluating, train
+from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.inputs import Images
 from whyclust.saving.registry import saved
 

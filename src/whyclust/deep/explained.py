@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from whyclust.deep.affine_end import split_encoder
 from whyclust.deep.base import DeepClusterer
-from whyclust.deep.mixture_em import ClusteringModuleEM
-from whyclust.deep.phases import DeepModel
-from whyclust.deep.trunk import Trunk
+from whyclust.deep.networks.affine_end import split_encoder
+from whyclust.deep.networks.trunk import Trunk
+from whyclust.deep.training.phases import DeepModel
 from whyclust.network import (
     AffineMap,
     Features,
@@ -24,7 +23,6 @@ from whyclust.network import (
     MinPool,
     Neuralized,
     Parts,
-    PrototypeHead,
     neuralizer,
     step_describer,
 )
@@ -64,18 +62,6 @@ def _encoder(estimator: DeepClusterer) -> tuple[Trunk | None, AffineMap | None]:
     if model.encoder is None:
         return None, None
     return split_encoder(model.encoder, estimator.feature_means_)
-
-
-@neuralizer(ClusteringModuleEM)
-def _mixture(estimator: ClusteringModuleEM) -> Parts:
-    """log φ_k − ‖x − μ_k‖², whose softmax are the responsibilities."""
-    centers = np.asarray(estimator.cluster_centers_, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        offsets = -np.log(estimator.weights_)
-    # A cluster without weight is never assigned; the largest finite offset says so.
-    offsets = np.minimum(offsets, np.finfo(np.float32).max / 1e8)
-    head = PrototypeHead(centers, np.arange(len(centers)), offsets=offsets, probability_stiffness=1.0)
-    return Parts(Features.identity(centers.shape[1]), head, MinPool())
 
 
 def with_rules(net: Neuralized, rules: Any) -> Neuralized:

@@ -8,13 +8,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from whyclust._validation import in_columns_of, read_table
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import prepared_rows
 from whyclust.explaining.rows import explain_rows
+from whyclust.inputs.reading import in_columns_of, read_table
+from whyclust.labels.surrogates import surrogate_of
 from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
-from whyclust.surrogates import surrogate_of
 
 
 def explain(

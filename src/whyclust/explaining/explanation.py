@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.records import Provenance, Question
-from whyclust.fidelity import Fidelity
 from whyclust.inputs import InputKind
 from whyclust.network.values import FactoredValues, top_columns
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whyclust.auditing import Audit
     from whyclust.explaining.origin import Origin
     from whyclust.plots import Plots
-    from whyclust.summary import Summary
+    from whyclust.telling.summary import Summary
 
 PER_ROW = ("base_values", "explained", "evidence", "clusters", "assigned", "competitors")
 
@@ -191,7 +191,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         from html import escape
 
-        from whyclust.sentences import disagreement
+        from whyclust.telling.sentences import disagreement
 
         told = [] if self.fidelity is None else self.fidelity.sentences()
         told += disagreement(self)
@@ -263,7 +263,7 @@ class Explanation:
 
     def summary(self, *, members: int = 3) -> Summary:
         """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
-        from whyclust.summary import summarise
+        from whyclust.telling.summary import summarise
 
         if members not in self._summaries:
             self._summaries[members] = summarise(self, members)
@@ -281,7 +281,7 @@ class Explanation:
         top : int
             How many features to name.
         """
-        from whyclust.sentences import describe_clusters, describe_row
+        from whyclust.telling.sentences import describe_clusters, describe_row
 
         return describe_row(self, top) if len(self) == 1 else describe_clusters(self, top)
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from whyclust._frames import column_values, is_frame, take_columns
-from whyclust._validation import Table, is_sparse
+from whyclust.inputs.reading import Table, is_sparse
 
 
 def given_names(feature_names: Sequence[str], count: int, known: list[str]) -> list[str]:

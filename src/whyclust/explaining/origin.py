@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from whyclust._validation import Table
+from whyclust.inputs.reading import Table
 from whyclust.network import Neuralized
 
 if TYPE_CHECKING:

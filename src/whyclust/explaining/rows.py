@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._frames import in_rows_of
-from whyclust._validation import Table
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.grouping import given_names, grouped_data, grouping_of
 from whyclust.explaining.origin import Origin
 from whyclust.explaining.records import Provenance, Question
-from whyclust.fidelity import Fidelity
 from whyclust.inputs.kind import TABLE
+from whyclust.inputs.reading import Table
 from whyclust.network import Neuralized
 from whyclust.network.apart import relevance_apart
 

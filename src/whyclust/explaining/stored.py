@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from whyclust._frames import is_frame
-from whyclust._validation import is_sparse
+from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.explanation import PER_ROW, Explanation
 from whyclust.explaining.records import Provenance, Question
-from whyclust.fidelity import Fidelity
 from whyclust.inputs import Images, InputKind
+from whyclust.inputs.reading import is_sparse
 from whyclust.saving.registry import saved
 
 

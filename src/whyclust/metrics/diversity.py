@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import numeric, read_table
 from whyclust.explaining.explanation import Explanation
+from whyclust.inputs.reading import numeric, read_table
 from whyclust.metrics.reading import refuse_bad_relevance, top_mask
 
 

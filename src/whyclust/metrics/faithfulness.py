@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import one_of
 from whyclust._frames import is_frame, take_columns
-from whyclust._validation import Table, is_sparse, numeric, read_table
 from whyclust.explaining.explanation import Explanation
+from whyclust.inputs.reading import Table, is_sparse, numeric, read_table
 from whyclust.metrics.reading import (
     in_order_of,
     read_codes,

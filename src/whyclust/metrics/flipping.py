@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of, whole_number
 from whyclust._frames import to_array
-from whyclust._validation import Table, in_columns_of, read_table
 from whyclust.explaining.explanation import Explanation
+from whyclust.inputs.reading import Table, in_columns_of, read_table
+from whyclust.labels.surrogates import surrogate_of
 from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized
 from whyclust.network.apart import judges
@@ -21,7 +22,6 @@ from whyclust.network.neuralizing import network_for
 from whyclust.perturbing.encoded import as_rows
 from whyclust.perturbing.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.perturbing.subject import Prepared
-from whyclust.surrogates import surrogate_of
 
 ORDERS = ("insert", "delete")
 IMPUTERS = ("kde", "zero", "mean")

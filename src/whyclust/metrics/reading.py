@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import in_rows_of, take_columns
-from whyclust._validation import Table, is_sparse, numeric, read_table, refuse_not_finite
 from whyclust.explaining.explanation import Explanation
-from whyclust.given_labels import label_values, noise_of
+from whyclust.inputs.reading import Table, is_sparse, numeric, read_table, refuse_not_finite
+from whyclust.labels.given import label_values, noise_of
 
 # Metrics compare dense rows; this many numbers take 160 MB.
 MOST_DENSE_NUMBERS = 20_000_000

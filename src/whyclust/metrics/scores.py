@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
 from whyclust._frames import in_rows_of, index_of
-from whyclust._validation import read_table
+from whyclust.inputs.reading import read_table
 from whyclust.metrics.reading import noise_rows, read_codes, read_numbers
 
 

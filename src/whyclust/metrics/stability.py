@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
 from whyclust._frames import take_rows
-from whyclust._validation import Table
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
-from whyclust.given_labels import is_labels
+from whyclust.inputs.reading import Table
+from whyclust.labels.given import is_labels
 from whyclust.metrics.reading import read_codes, refuse_too_large
 from whyclust.metrics.scores import contingency
 from whyclust.metrics.stability_result import Stability

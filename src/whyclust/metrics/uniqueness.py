@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from whyclust._validation import read_table
+from whyclust.inputs.reading import read_table
 from whyclust.metrics.reading import (
     in_order_of,
     read_numbers,

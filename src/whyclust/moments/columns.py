@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust._frames import is_frame
-from whyclust._validation import is_sparse
+from whyclust.inputs.reading import is_sparse
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.numbers import NumberMoments
 

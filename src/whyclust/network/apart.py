@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table
+from whyclust.inputs.reading import Table
 from whyclust.network.network import Neuralized
 from whyclust.network.pools import SoftMinPool
 from whyclust.network.records import Relevance

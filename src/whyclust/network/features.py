@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from whyclust._frames import take_columns
-from whyclust._validation import is_sparse
+from whyclust.inputs.reading import is_sparse
 from whyclust.saving.registry import saved
 
 Matrix = Any  # a dense or a CSR array

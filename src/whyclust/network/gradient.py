@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import Table, is_sparse
+from whyclust.inputs.reading import Table, is_sparse
 from whyclust.network.features import Features
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import Pool, SoftMinPool

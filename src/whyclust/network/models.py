@@ -18,8 +18,8 @@ from sklearn.cluster import (
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline
 
-from whyclust._validation import Table, is_sparse, match_columns, read_table
-from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
+from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
+from whyclust.inputs.reading import Table, is_sparse, match_columns, read_table
 from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import PrototypeHead, TreeHead
 from whyclust.network.network import Neuralized
@@ -150,6 +150,18 @@ def _prototype_surrogate(model: PrototypeSurrogate) -> Parts:
     units = sp.csr_array(sp.diags_array(1.0 / model.scale_))
     linear = AffineMap(units, model.center_, np.zeros(head.n_inputs), mean=model.center_)
     return Parts(Features(linear), head, MinPool(), float(model.beta_))
+
+
+@neuralizer(ClusteringModuleEM)
+def _mixture_of_clustering_module(estimator: ClusteringModuleEM) -> Parts:
+    """log φ_k − ‖x − μ_k‖², whose softmax are the responsibilities."""
+    centers = np.asarray(estimator.cluster_centers_, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        offsets = -np.log(estimator.weights_)
+    # A cluster without weight is never assigned; the largest finite offset says so.
+    offsets = np.minimum(offsets, np.finfo(np.float32).max / 1e8)
+    head = PrototypeHead(centers, np.arange(len(centers)), offsets=offsets, probability_stiffness=1.0)
+    return Parts(Features.identity(centers.shape[1]), head, MinPool())
 
 
 @neuralizer(GaussianMixture, BayesianGaussianMixture)

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust._validation import (
+from whyclust.inputs import Images, InputKind
+from whyclust.inputs.kind import TABLE
+from whyclust.inputs.reading import (
     Table,
     is_sparse,
     match_columns,
@@ -20,17 +21,13 @@ from whyclust._validation import (
     refuse_not_finite,
     working_type,
 )
-from whyclust.inputs import Images, InputKind
-from whyclust.inputs.kind import TABLE
 from whyclust.network.beta import stiffness
 from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
-from whyclust.network.nodes import first_equal
-from whyclust.network.pools import RULES, MinPool, Pool, absent
+from whyclust.network.pools import MinPool, Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.records import Block, Relevance
-from whyclust.network.values import FactoredValues
 from whyclust.saving.registry import saved
 
 # Working arrays of one block fit the caches: more gains nothing, less costs calls.
@@ -296,73 +293,9 @@ class Neuralized:
         groups: NDArray | None = None,
     ) -> Relevance:
         """`relevance`, of rows that this network has read."""
-        if rule is not None and rule not in RULES:
-            raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
-        n_rows = table.shape[0]
-        question = read_question(cluster, against, self.clusters, n_rows, table.row_labels)
-        target = self.features.sources if groups is None else groups[self.features.sources]
-        width = self.features.n_columns if groups is None else int(groups.max()) + 1
-        collect = _collector(target, width)
-        sparse = self._stays_sparse(table)
-        dtype = self._dtype(table)
-        values: Any = None if sparse else np.empty((n_rows, width), dtype=dtype)
-        alphas = np.empty((0, 0), dtype=dtype)
-        if sparse:
-            alphas = np.empty((self.folded(dtype, False).n_competitors, n_rows), dtype=dtype)
-        base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
-        ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
-        positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
-        scratch = np.empty((0, 0), dtype=dtype)
-        for block in self._blocks(table, come_down=True):
-            rows, points, folded, response = block.rows, block.points, block.folded, block.response
-            own = folded.assign(response)
-            clusters = question.clusters(rows, own)
-            assigned[rows] = own
-            ids[rows] = clusters
-            h = folded.evidence(response, clusters)
-            pool = question.restrict(rows, folded, clusters, h, self.pool)
-            smallest = h.min(axis=0)
-            inside = np.ones(1, dtype=bool) if question.about_members else clusters == own
-            weights, total = pool.weights(h, smallest, inside, self.beta, rule)
-            if sparse:
-                positions[rows] = clusters
-                alphas[:, rows] = weights
-                base = folded.base(clusters, weights)
-            else:
-                if len(scratch) < len(points):
-                    scratch = np.empty(points.shape, dtype=dtype)
-                direct = collect is None and self.features.trunk is None
-                out = values[rows] if direct else np.empty(points.shape, dtype=dtype)
-                base = folded.spread(points, response, clusters, weights, out, scratch[: len(points)])
-                if not direct:
-                    found = self.features.relevance(block.passage, out)
-                    values[rows] = found if collect is None else (collect @ found.T).T
-                if self.features.trunk is not None:  # biases of its layers take relevance, too
-                    base = total - values[rows].sum(axis=1)
-            offset = pool.offset(h)
-            base_values[rows] = base + offset
-            explained[rows] = total + offset
-            evidence[rows] = pool.evidence(h, smallest)
-            competitors[rows] = folded.cluster_of(response, first_equal(h, smallest))
-        if values is None:
-            separable: Any = self.folded(dtype, centred=False)
-            values = FactoredValues(
-                separable,
-                self.features.points(numeric(self.features.encode(table.data)), np.zeros(0), None),
-                positions,
-                alphas,
-                collect,
-            )
-        return Relevance(
-            values,
-            base_values,
-            explained,
-            evidence,
-            self._named(ids),
-            self._named(assigned),
-            self._named(competitors),
-            rule=rule or ("expected" if against is not None else self.pool.rule),
-        )
+        from whyclust.network.relevance import relevance_of
+
+        return relevance_of(self, table, cluster, against, rule, groups)
 
     def _named(self, positions: NDArray) -> NDArray:
         """Positions of clusters as the clusters' own ids, which usually are the same."""
@@ -420,11 +353,3 @@ def _restored(parts: dict[str, Any]) -> Neuralized:
 
 
 saved(Neuralized, put_together=_restored)
-
-
-def _collector(target: NDArray, width: int) -> sp.csr_array | None:
-    """A matrix that sums encoded columns into output columns; None where nothing is to be done."""
-    columns = np.arange(len(target))
-    if len(target) == width and (target == columns).all():
-        return None
-    return sp.csr_array((np.ones(len(target)), (target, columns)), shape=(width, len(target)))

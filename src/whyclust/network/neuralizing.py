@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from whyclust._validation import Table
 from whyclust.inputs import Images, InputKind
 from whyclust.inputs.kind import TABLE
+from whyclust.inputs.reading import Table
 from whyclust.network.agreement import refuse_another_predict
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.heads import Head
@@ -80,7 +80,7 @@ def network_for(
     if isinstance(model, Neuralized):
         net, kept = model, model.beta
     elif is_encoder_pair(model):
-        from whyclust.deep.pairs import pair_network
+        from whyclust.deep.networks.pairs import pair_network
 
         encoder, second = model
         net, kept = pair_network(encoder, second, rows if background is None else background)

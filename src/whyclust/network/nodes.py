@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import is_sparse
+from whyclust.inputs.reading import is_sparse
 from whyclust.saving.registry import saved
 
 

@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from whyclust._frames import is_frame, take_columns, to_array
-from whyclust._validation import is_sparse
+from whyclust.inputs.reading import is_sparse
 from whyclust.network.features import AffineMap, Features, Trunk
 from whyclust.network.steps import (
     Encoding,

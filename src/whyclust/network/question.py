@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._frames import in_rows_of
-from whyclust._validation import plain_tensor
+from whyclust.inputs.reading import plain_tensor
 from whyclust.network.folded import Folded
 from whyclust.network.pools import MinPool, Pool, absent
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from whyclust._validation import is_sparse
+from whyclust.inputs.reading import is_sparse
 from whyclust.network.competition import Competition
 from whyclust.network.pools import SoftMinPool
 from whyclust.network.quadratic import Quadratics

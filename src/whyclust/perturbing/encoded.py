@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._validation import Table, is_sparse, numeric, refuse_not_finite
+from whyclust.inputs.reading import Table, is_sparse, numeric, refuse_not_finite
 from whyclust.network.network import Neuralized
 
 # Perturbed copies of rows are dense: more numbers than this were not meant.

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from whyclust._validation import Table
+from whyclust.inputs.reading import Table
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import EncodedRows, as_rows
 from whyclust.perturbing.imputation import KernelDensity

@@ -28,7 +28,7 @@ def certificate(explanation: Explanation) -> dict[str, Any] | None:
     fidelity = explanation.fidelity
     if fidelity is None:
         return None
-    from whyclust.sentences import disagreement
+    from whyclust.telling.sentences import disagreement
 
     told, *warnings = fidelity.sentences()
     clusters = [

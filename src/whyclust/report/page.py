@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whyclust._atomic import write_whole
+from whyclust._versions import versions
 from whyclust.report.sections import Page, sections
+from whyclust.saving.atomic import write_whole
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
@@ -65,7 +66,7 @@ def render(
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    from whyclust.sentences import percent
+    from whyclust.telling.sentences import percent
 
     environment = Environment(
         loader=PackageLoader("whyclust.report", "."),
@@ -91,6 +92,7 @@ def render(
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
         clusters=page.clusters,
         sections=made,
+        versions=versions(),
     )
 
 

@@ -108,7 +108,7 @@ def _certificate(page: Page) -> Markup | None:
 
 @section(order=300)
 def _in_short(page: Page) -> Markup:
-    from whyclust.sentences import cluster_paragraphs
+    from whyclust.telling.sentences import cluster_paragraphs
 
     explanation = page.explanation
     alone = len(explanation) == 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whyclust._atomic import write_whole
 from whyclust.saving import archives
+from whyclust.saving.atomic import write_whole
 from whyclust.saving.packing import pack, unpack
 from whyclust.saving.registry import UnknownKindError, of_thing
 

@@ -173,10 +173,9 @@ def _first_frame(key: Any, packed: Any, arrays: Arrays) -> Any:
 
 
 def _first_class(name: Any, packed: Any, arrays: Arrays) -> Any:
-    # All others of whyclust.deep had a marker of their own.
-    room = "whyclust.deep" if name == "ClusteringModuleEM" else ""
+    # Those of whyclust.deep had a marker of their own.
     parts = {key: unpack(part, arrays) for key, part in packed["state"].items()}
-    return of_name(name, room).put_together(parts)
+    return of_name(name, "").put_together(parts)
 
 
 def _first_deep(description: Any, packed: Any, arrays: Arrays) -> Any:

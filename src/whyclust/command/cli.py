@@ -1,0 +1,276 @@
+"""The command line: `whyclust explain FILE`, `whyclust audit FILE` and `whyclust demo`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from whyclust import __version__
+
+# Bad input, also a wrong option: the exit code that command lines use for it.
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="whyclust",
+    help="Why is this point in this cluster, and not in another?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Method(StrEnum):
+    """How the rows are clustered."""
+
+    kmeans = "kmeans"
+    kernel = "kernel"
+    soft = "soft"
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"whyclust {__version__}")
+        raise typer.Exit
+
+
+def _number_of_clusters(text: str) -> int | None:
+    """Read the value of -k: None stands for 'auto'."""
+    if text.strip().lower() == "auto":
+        return None
+    try:
+        k = int(text)
+    except ValueError:
+        raise ValueError(
+            f"found -k {text}, expected a whole number of clusters (2 or more) or 'auto'."
+        ) from None
+    if k < 2:
+        raise ValueError(f"found -k {k}, expected at least 2 clusters, or 'auto'.")
+    return k
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+    ] = False,
+) -> None:
+    """Explain the clusters of a table: why is this row in this cluster, and not in another."""
+
+
+# What `explain` and `audit` ask for alike.
+FileArgument = Annotated[Path, typer.Argument(help="A table: CSV, Parquet, Feather/Arrow, .npy or .npz.")]
+KOption = Annotated[
+    str | None, typer.Option("-k", help="Number of clusters, or 'auto' for the elbow of the inertia.")
+]
+OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
+MethodOption = Annotated[
+    Method | None, typer.Option(help="k-means (default), kernel k-means or soft k-means.")
+]
+ColumnsOption = Annotated[
+    list[str] | None, typer.Option(help="Use only these columns: a,b (may be given more than once).")
+]
+DropOption = Annotated[
+    list[str] | None, typer.Option(help="Leave these columns out: a,b (may be given more than once).")
+]
+IdColumnOption = Annotated[str | None, typer.Option(help="The column that names the rows; not a feature.")]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The column that holds the clusters, -1 for noise; not a feature. A surrogate is fitted to "
+        "the labels, and the report tells how well it reproduces them."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+AuditOption = Annotated[
+    bool, typer.Option("--audit", help="Also measure whether the explanations can be trusted.")
+]
+
+
+@app.command()
+def explain(
+    file: FileArgument,
+    k: KOption = None,
+    out: OutOption = Path("result"),
+    method: MethodOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    id_column: IdColumnOption = None,
+    labels: LabelsOption = None,
+    seed: SeedOption = 0,
+    audit: AuditOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Cluster the rows of a table and explain every assignment by its columns."""
+    if labels is not None and (k is not None or method is not None):
+        option = "-k" if k is not None else "--method"
+        raise ValueError(
+            f"--labels takes the clusters from a column, so {option} has nothing to do: give one of the two."
+        )
+    n_clusters = _number_of_clusters(k or "auto")
+    from whyclust.tables import read_table
+
+    _run(
+        lambda: read_table(file),
+        out=out,
+        quiet=quiet,
+        title=f"Why these clusters? {file.name}",
+        k=n_clusters,
+        method=str(method or Method.kmeans),
+        columns=columns or [],
+        drop=drop or [],
+        id_column=id_column,
+        labels=labels,
+        seed=seed,
+        audit=audit,
+    )
+
+
+@app.command("audit")
+def audit_(
+    file: FileArgument,
+    k: KOption = None,
+    out: OutOption = Path("result"),
+    method: MethodOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    id_column: IdColumnOption = None,
+    labels: LabelsOption = None,
+    seed: SeedOption = 0,
+    quiet: QuietOption = False,
+) -> None:
+    """Explain a table, and measure whether the explanations can be trusted."""
+    explain(file, k, out, method, columns, drop, id_column, labels, seed, audit=True, quiet=quiet)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-result"),
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+) -> None:
+    """Cluster and explain the wine data that come with scikit-learn."""
+    from sklearn.datasets import load_wine
+
+    from whyclust.tables import Table
+
+    _run(
+        lambda: Table(load_wine(as_frame=True).data),
+        out=out,
+        quiet=quiet,
+        title="Why these clusters? 178 Italian wines",
+    )
+
+
+def _run(
+    read: Callable[[], Any], *, out: Path, quiet: bool, title: str, audit: bool = False, **options: Any
+) -> None:
+    from whyclust.command.result_files import check_folder, write_result
+    from whyclust.command.run import explain_table
+
+    # Better now than after the work.
+    check_folder(out, audit=audit)
+    with _progress(quiet) as progress:
+        progress("Reading the table")
+        table = read()
+        result = explain_table(table, audit=audit, progress=progress, **options)
+        progress("Writing the report")
+        report = write_result(result, out, title=title)
+    if quiet:
+        return
+    for note in result.notes:
+        typer.echo(f"Note: {_one_line(note)}", err=True)
+    for sentence in [*result.headlines, *result.explanation.describe().splitlines()]:
+        typer.echo(_one_line(sentence))
+    if result.audit is not None:
+        for note in result.audit.notes:
+            typer.echo(f"Note: {_one_line(note)}", err=True)
+        typer.echo("\nCan I trust this?")
+        for sentence in result.audit.verdict:
+            typer.echo(_one_line(sentence))
+    typer.echo(f"\nReport: {report}")
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show what is being done, on a terminal only; elsewhere it would be litter."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda message: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    display = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with display:
+        task = display.add_task("", total=None)
+        yield lambda message: display.update(task, description=message)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; bad input ends in one sentence and exit code 2.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The words after `whyclust`; those of the process by default.
+    """
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: list[str] | None) -> int:
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except (ValueError, ImportError) as error:
+        return _refuse(str(error))
+    except OSError as error:
+        return _refuse(_told(error))
+    except MemoryError:
+        return _refuse("the table does not fit into memory: use fewer rows or --columns.")
+    except typer.Abort:
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        # Wrong options are told by the parser, whose exceptions know how to say so.
+        say = getattr(error, "format_message", None)
+        if say is None:
+            raise
+        message = say().replace("Value error, ", "")
+        # Called without any command, the parser's message is its help page.
+        return _refuse(message) if message else BAD_INPUT
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: OSError) -> str:
+    """Say what the system refused, without its number."""
+    if error.strerror is None:
+        return str(error)
+    place = f" '{error.filename}'" if error.filename is not None else ""
+    return f"cannot read or write{place}: {error.strerror}."
+
+
+def _refuse(message: str) -> int:
+    typer.echo(f"whyclust: {_one_line(message)}", err=True)
+    return BAD_INPUT
+
+
+def _one_line(text: str) -> str:
+    """Keep what a table says from moving the cursor or colouring the terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+if __name__ == "__main__":
+    main()

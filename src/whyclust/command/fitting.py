@@ -1,0 +1,161 @@
+"""Stage three: a clustering of the planned columns, as a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.pipeline import Pipeline
+
+from whyclust import neuralize
+from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.cluster.elbow import inertia_curve
+from whyclust.columns import TablePlan, preparation
+from whyclust.command.options import Options
+from whyclust.labels.given import read_labels
+from whyclust.labels.surrogates import surrogate_pipeline
+
+if TYPE_CHECKING:
+    from whyclust.cluster.elbow import Elbow
+    from whyclust.cluster.fidelity import Fidelity
+    from whyclust.network.network import Neuralized
+
+METHODS = ("kmeans", "kernel", "soft")
+# A column with more labels than this was named by mistake.
+MAX_LABELS = 100
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A clustering of the columns of a table.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        Preparation and clustering.
+    network : Neuralized
+        From the columns of the table to the evidence, with its β.
+    k : int
+    elbow : Elbow or None
+        The curve from which k was chosen, if it was.
+    given : ndarray or None
+        The labels of the rows, if they were given.
+    fidelity : Fidelity or None
+        How well the surrogate reproduces them.
+    headlines : list of str
+    """
+
+    pipeline: Pipeline
+    network: Neuralized
+    k: int
+    elbow: Elbow | None = None
+    given: NDArray | None = None
+    fidelity: Fidelity | None = None
+    headlines: list[str] = field(default_factory=list)
+
+
+def fit_clusters(
+    plan: TablePlan, features: pd.DataFrame, options: Options, progress: Callable[[str], None]
+) -> Fit:
+    """Cluster the rows, choosing k where none was given.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    features : pandas.DataFrame
+        What `plan.apply` made of the rows.
+    options : Options
+    progress : callable
+        Called with a short text at every step.
+    """
+    progress("Preparing the columns")
+    prepared = preparation(plan)
+    matrix = np.asarray(prepared.transform(features), dtype=float)
+    _check_k(2 if options.k is None else options.k, matrix)
+    k, elbow, headlines = options.k, None, []
+    if k is None:
+        elbow = inertia_curve(
+            matrix,
+            random_state=options.seed,
+            progress=lambda tried: progress(f"Choosing k: trying {tried}"),
+        )
+        k = elbow.k
+        headlines.append(f"k = {k}, at the elbow of the inertia; the curve is in the report.")
+    progress(f"Clustering {len(features)} rows into {k} clusters")
+    model = _model(options.method, k, options.seed).fit(matrix)
+    pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
+    return Fit(pipeline, neuralize(pipeline, features), int(k), elbow, headlines=headlines)
+
+
+def fit_labels(
+    plan: TablePlan,
+    features: pd.DataFrame,
+    labels: pd.Series,
+    options: Options,
+    progress: Callable[[str], None],
+) -> Fit:
+    """Fit a surrogate to the labels of the rows.
+
+    Parameters
+    ----------
+    plan, features, options, progress
+        As for `fit_clusters`.
+    labels : pandas.Series
+        Of the same rows.
+    """
+    progress("Preparing the columns")
+    given = read_labels(labels, f"column '{options.labels}'")
+    k = _count_labels(given, str(options.labels))
+    progress("Fitting a surrogate to the given labels")
+    pipeline = surrogate_pipeline(preparation(plan), features, given, random_state=options.seed)
+    fidelity = pipeline[-1].fidelity_
+    return Fit(
+        pipeline,
+        neuralize(pipeline),
+        k,
+        given=given,
+        fidelity=fidelity,
+        headlines=fidelity.sentences(),
+    )
+
+
+def _check_k(k: int, matrix: np.ndarray) -> None:
+    if k < 2:
+        raise ValueError(f"found k = {k}, expected at least 2: one cluster leaves nothing to explain.")
+    # The first rows nearly always settle it; only else are all rows compared.
+    head = matrix[: 10 * k + 1000]
+    n_distinct = len(np.unique(head, axis=0))
+    if n_distinct <= k and len(head) < len(matrix):
+        n_distinct = len(np.unique(matrix, axis=0))
+    if n_distinct < 3:
+        raise ValueError(
+            f"found {n_distinct} distinct rows, which are too few to cluster: at least 3 are needed, "
+            "so use more rows or columns."
+        )
+    if n_distinct <= k:
+        raise ValueError(
+            f"found k = {k} but only {n_distinct} distinct rows: use a k below {n_distinct}, or more columns."
+        )
+
+
+def _model(method: str, k: int, seed: int) -> Any:
+    if method == "kmeans":
+        return KMeans(n_clusters=k, n_init=10, random_state=seed)
+    if method == "soft":
+        return SoftKMeans(n_clusters=k, random_state=seed)
+    return KernelKMeans(n_clusters=k, random_state=seed)
+
+
+def _count_labels(given: np.ndarray, name: str) -> int:
+    n_labels = len(np.unique(given))
+    if n_labels > MAX_LABELS:
+        raise ValueError(
+            f"column '{name}' holds {n_labels} different values in {len(given)} rows, expected "
+            f"clusters (at most {MAX_LABELS} labels): choose another column."
+        )
+    return n_labels

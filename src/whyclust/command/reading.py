@@ -1,0 +1,135 @@
+"""Stages one and two: which rows and columns there are, and what becomes of the columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from whyclust.columns import TablePlan
+from whyclust.command.options import Options
+from whyclust.tables import Table, plan_table, unknown_column
+
+
+@dataclass(frozen=True)
+class RowNames:
+    """What the rows are called.
+
+    Attributes
+    ----------
+    ids : list
+        As the table has them.
+    distinct : list
+        The same, with what tells rows of the same id apart.
+    called : str
+        What the ids are called in the results.
+    notes : list of str
+    """
+
+    ids: list[Any]
+    distinct: list[Any]
+    called: str
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows to cluster.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        With all columns of the file.
+    options : Options
+        With the names of columns as the table has them.
+    aside : list of str
+        Columns that are no features unless asked for.
+    names : RowNames
+    notes : list of str
+    """
+
+    frame: pd.DataFrame
+    options: Options
+    aside: list[str]
+    names: RowNames
+    notes: list[str]
+
+
+def read_rows(table: Table, options: Options) -> Rows:
+    """Find the rows to cluster, and their names.
+
+    Raises
+    ------
+    ValueError
+        For a column that does not exist or is asked for twice, and for too few rows.
+    """
+    frame, notes = table.frame, list(table.notes)
+    for name in options.not_features:
+        if name not in frame.columns:
+            raise ValueError(unknown_column(name, frame.columns))
+    columns, drop = _names(options.columns, frame), _names(options.drop, frame)
+    overlap = [name for name in options.not_features if name in columns]
+    if overlap:
+        raise ValueError(
+            f"column '{overlap[0]}' is asked for as a feature and as the id or the labels: "
+            "take it out of one of them."
+        )
+    if options.labels is not None:
+        unlabelled = frame[options.labels].isna()
+        if unlabelled.any():
+            frame = frame[~unlabelled]
+            notes.append(f"{int(unlabelled.sum())} rows without a label were left out.")
+    if len(frame) < 2:
+        raise ValueError(f"found {len(frame)} row(s) to cluster, expected at least two.")
+    return Rows(
+        frame,
+        replace(options, columns=columns, drop=drop),
+        [*table.aside, *options.not_features],
+        _row_names(frame, options.id_column),
+        notes,
+    )
+
+
+def plan_rows(rows: Rows) -> TablePlan:
+    """Decide what becomes of every column."""
+    options = rows.options
+    return plan_table(rows.frame, columns=options.columns or None, drop=options.drop, aside=rows.aside)
+
+
+def _names(entries: Iterable[str], frame: pd.DataFrame) -> tuple[str, ...]:
+    """Cut 'a,b' at its commas, unless a column has just that name."""
+    names: list[str] = []
+    for entry in entries:
+        parts = [entry] if entry in frame.columns else [part.strip() for part in entry.split(",")]
+        names += [part for part in parts if part]
+    return tuple(names)
+
+
+def _row_names(frame: pd.DataFrame, id_column: str | None) -> RowNames:
+    """Name the rows: by a column, else by their number in the file, counted from 1."""
+    numbers = [int(position) + 1 for position in range(len(frame))]
+    if not isinstance(frame.index, pd.RangeIndex):
+        # Rows were left out; the others keep the numbers they have in the file.
+        numbers = [int(label) + 1 for label in frame.index]
+    if id_column is None:
+        return RowNames(numbers, numbers, "row", [])
+    column = frame[id_column]
+    ids = [
+        f"row {number}" if missing else value if isinstance(value, Hashable) else str(value)
+        for value, missing, number in zip(column, column.isna(), numbers, strict=True)
+    ]
+    distinct, notes = ids, []
+    n_repeated = len(ids) - len(set(ids))
+    if n_repeated:
+        often = Counter(ids)
+        distinct = [
+            f"{value} (row {number})" if often[value] > 1 else str(value)
+            for value, number in zip(ids, numbers, strict=True)
+        ]
+        notes.append(f"Column '{id_column}' does not tell all rows apart: {n_repeated} ids repeat.")
+    # The results have columns of their own, which no id may displace.
+    taken = {"cluster", "evidence", "competitor", "surrogate", "disagrees"}
+    return RowNames(ids, distinct, "id" if id_column in taken else id_column, notes)

@@ -1,0 +1,141 @@
+"""Stage five: what was found, as the command line tells and writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from whyclust._versions import versions
+from whyclust.columns import TablePlan
+from whyclust.command.fitting import Fit
+from whyclust.command.reading import RowNames, Rows
+
+if TYPE_CHECKING:
+    from whyclust.auditing import Audit
+    from whyclust.cluster.elbow import Elbow
+    from whyclust.explaining.explanation import Explanation
+    from whyclust.network.network import Neuralized
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything the job has found, nothing of it written yet.
+
+    Attributes
+    ----------
+    explanation : Explanation
+    network : Neuralized
+        The network of the clustering, from the columns of the table to the evidence.
+    clusters : pandas.DataFrame
+        One line per row: id, cluster, evidence, competitor (and what the surrogate of given labels says).
+    elbow : Elbow or None
+        The curve from which k was chosen, if it was.
+    notes : list of str
+    headlines : list of str
+        What a reader should know before anything else: how well the surrogate agrees with given
+        labels, which k was chosen.
+    computed : dict
+        How it was computed: options, versions, sizes.
+    audit : Audit or None
+        Whether the explanations can be trusted, where that was asked.
+    """
+
+    explanation: Explanation
+    network: Neuralized
+    clusters: pd.DataFrame
+    elbow: Elbow | None
+    notes: list[str]
+    headlines: list[str]
+    computed: dict[str, Any]
+    audit: Audit | None = None
+
+
+def gather(
+    rows: Rows,
+    plan: TablePlan,
+    fit: Fit,
+    explanation: Explanation,
+    audit: Audit | None,
+    warned: list[str],
+) -> Result:
+    """Put together what the stages handed over.
+
+    Parameters
+    ----------
+    rows, plan, fit, explanation
+        What the four stages before returned.
+    audit : Audit or None
+    warned : list of str
+        Warnings on the way, which become notes.
+    """
+    notes = [*rows.notes, *plan.notes]
+    if rows.options.id_column is None and plan.identifiers:
+        notes.append(_identifier_note(plan.identifiers))
+    notes += [*rows.names.notes, *warned]
+    return Result(
+        explanation,
+        fit.network,
+        cluster_lines(explanation, rows.names),
+        fit.elbow,
+        notes,
+        fit.headlines,
+        _computed(rows, plan, fit, explanation, audit, notes),
+        audit,
+    )
+
+
+def cluster_lines(explanation: Explanation, names: RowNames) -> pd.DataFrame:
+    """One line per row that was explained: id, cluster, evidence, competitor.
+
+    With given labels also what the surrogate says.
+    """
+    lines = pd.DataFrame(
+        {
+            names.called: names.ids,
+            "cluster": explanation.clusters,
+            "evidence": explanation.evidence,
+            "competitor": explanation.competitors,
+        }
+    )
+    if explanation.given is not None:
+        lines["surrogate"] = explanation.assigned
+        lines["disagrees"] = explanation.disagrees
+    return lines
+
+
+def _computed(
+    rows: Rows, plan: TablePlan, fit: Fit, explanation: Explanation, audit: Audit | None, notes: list[str]
+) -> dict[str, Any]:
+    """How it was computed, for summary.json."""
+    options, labelled = rows.options, fit.given is not None
+    fidelity = fit.fidelity
+    return {
+        "method": "given labels" if labelled else options.method,
+        "k": fit.k,
+        "k_chosen_by": "labels" if labelled else "elbow" if fit.elbow else "user",
+        "seed": options.seed,
+        "n_rows": len(explanation),
+        "columns": {"numeric": plan.numeric, "categorical": plan.categorical},
+        "dropped": plan.dropped,
+        "missing": plan.missing,
+        "id_column": options.id_column,
+        "labels": options.labels,
+        "fidelity": None if fidelity is None else {**fidelity.to_json(), "noise": fidelity.noise},
+        "disagreeing_rows": int(explanation.disagrees.sum()) if labelled else None,
+        "beta": float(explanation.beta),
+        "rule": explanation.rule,
+        "notes": [*fit.headlines, *notes],
+        "elbow": fit.elbow.to_json() if fit.elbow else None,
+        "audit": audit and {"trusted": audit.trusted, "verdict": audit.verdict},
+        "versions": versions(),
+    }
+
+
+def _identifier_note(names: list[str]) -> str:
+    one = f"Column '{names[0]}'" if len(names) == 1 else f"A column such as '{names[0]}'"
+    return (
+        f"{one} can name the rows: --id-column '{names[0]}'. It is used as a feature only if it is "
+        "named in --columns."
+    )

@@ -1,0 +1,184 @@
+"""The results of the main job as a folder of files, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from whyclust import save
+from whyclust.command.result import Result
+from whyclust.saving.atomic import folder_beside
+
+# Of thousands of columns summary.json keeps the strongest; relevance.parquet has them all.
+FEATURES_SHOWN = 50
+FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", "report.html")
+AUDIT_FILES = ("audit.csv", "audit.json")
+
+
+def write_result(result: Result, folder: str | Path, *, title: str | None = None) -> Path:
+    """Write the report, the relevances, the clusters, the summary, the model, and the audit if there is one.
+
+    Everything is written to a temporary folder and moved into place only when all is done.
+
+    Parameters
+    ----------
+    result : Result
+        What `explain_table` returned.
+    folder : str or pathlib.Path
+        Where to write; made if it does not exist. Files of the same names are replaced.
+    title : str, optional
+        Heading of the report.
+
+    Returns
+    -------
+    pathlib.Path
+        The report.
+    """
+    # The page and what draws it are needed here only.
+    from whyclust.report import to_html
+
+    folder = Path(folder)
+    with whole_folder(folder, audit=result.audit is not None) as beside:
+        to_html(
+            result.explanation,
+            beside / "report.html",
+            title=title,
+            notes=result.notes,
+            elbow=result.elbow,
+            facts={
+                "method": result.computed["method"],
+                "number of clusters chosen by": result.computed["k_chosen_by"],
+                "seed": result.computed["seed"],
+            },
+            audit=result.audit,
+        )
+        result.explanation.save(beside / "relevance.parquet")
+        write_lines([result.clusters], beside / "clusters.csv")
+        save(result.network, beside / "model.npz")
+        found = [_strongest(cluster) for cluster in result.explanation.summary().to_json()]
+        summary = {"clusters": found, "computed": result.computed}
+        _write_json(summary, beside / "summary.json")
+        if result.audit is not None:
+            _write_json(result.audit.to_json(), beside / "audit.json")
+            result.audit.methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
+    return folder / "report.html"
+
+
+@contextmanager
+def whole_folder(folder: Path, *, audit: bool = False) -> Iterator[Path]:
+    """A temporary folder whose files are moved into place when all is done, and removed if anything fails.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where the files go.
+    audit : bool
+        Whether an audit will be among them.
+    """
+    check_folder(folder, audit=audit)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(_cannot_create(folder.parent, error)) from error
+    # In the folder itself if it exists: it may lie on another disk than its parent.
+    near = folder if folder.exists() else folder.parent
+    try:
+        beside = folder_beside(near)
+    except OSError as error:
+        raise ValueError(_cannot_create(folder, error)) from error
+    try:
+        yield beside
+        _move(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def write_lines(parts: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write the lines of each part as it comes, under one header.
+
+    Parameters
+    ----------
+    parts : iterable of pandas.DataFrame
+        With the same columns.
+    path : pathlib.Path
+        In a folder of `whole_folder`: the file grows while it is written.
+    """
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        for position, lines in enumerate(parts):
+            lines.to_csv(stream, index=False, header=position == 0)
+
+
+def _write_json(value: Any, path: Path) -> None:
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def check_folder(folder: Path, *, audit: bool = False) -> None:
+    """Raise ValueError if results cannot be written there.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    audit : bool
+        Whether an audit will be among them.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"'{folder}' is a file, expected a folder for the results: name another.")
+    for name in (*FILES, *AUDIT_FILES) if audit else FILES:
+        if (folder / name).is_dir():
+            raise ValueError(f"'{folder / name}' is a folder, but a file goes there: name another --out.")
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise ValueError(f"'{existing}' cannot be written to: name another folder for the results.")
+    try:
+        # Some folders look writable and are not.
+        folder_beside(existing).rmdir()
+    except OSError as error:
+        raise ValueError(_cannot_create(folder, error)) from error
+
+
+def _cannot_create(folder: Path, error: OSError) -> str:
+    return (
+        f"cannot create folder '{folder}' ({error.strerror or error}): name another folder for the results."
+    )
+
+
+def _strongest(cluster: dict[str, Any]) -> dict[str, Any]:
+    """Keep the features with the most relevance, for or against, in their order; say how many."""
+    features = cluster["features"]
+    ranked = sorted(range(len(features)), key=lambda i: -abs(features[i]["relevance"] or 0.0))
+    kept = [features[i] for i in sorted(ranked[:FEATURES_SHOWN])]
+    return {**cluster, "features": kept, "features_shown": len(kept), "n_features": len(features)}
+
+
+def _move(beside: Path, folder: Path) -> None:
+    if folder.exists():
+        # The report goes last: who finds a new report finds the rest new, too.
+        for path in sorted(beside.iterdir(), key=lambda path: path.name == "report.html"):
+            if (folder / path.name).exists():
+                shutil.copymode(folder / path.name, path)
+            path.replace(folder / path.name)
+        return
+    beside.replace(folder)
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy values into plain ones and what JSON cannot say (NaN, infinity) into null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

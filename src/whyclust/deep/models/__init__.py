@@ -1,0 +1,1 @@
+"""Deep clusterings: each is its loss, its phases and its parameters."""

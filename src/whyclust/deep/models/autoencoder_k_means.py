@@ -1,0 +1,61 @@
+"""AE+KM: an autoencoder, then k-means on its embedding."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from whyclust.deep.autoencoding import AutoencoderClusterer
+from whyclust.deep.models.centroids import CentroidModel, squared_error
+from whyclust.deep.presets import EMBEDDING, of_table
+from whyclust.deep.training.loop import Progress
+from whyclust.deep.training.phases import Adam, DeepModel, Phase
+
+
+class _AutoencoderKMeans(CentroidModel):
+    def stages(self) -> list[Phase]:
+        train = self.pretraining(self.settings.epochs, Adam(self.settings.learning_rate))
+        return [train, Phase("k-means", 0, begin=self.cluster_embedding)]
+
+
+class AutoencoderKMeans(AutoencoderClusterer):
+    """k-means on the embedding of an autoencoder (AE+KM).
+
+    The autoencoder learns to reconstruct rows, nothing else; then k-means, best of 20 starts, finds
+    clusters in its embedding. Fitted, it is a common beginning for other models: pass it to them as
+    ``autoencoder``.
+
+    Parameters
+    ----------
+    epochs : int
+        Of the autoencoder.
+    n_init : int
+        Starts, of which the one is kept whose decoded centroids are nearest to the rows.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, cluster_spreads_, empty_clusters_, history_, scores_, model_, device_
+        See :class:`whyclust.deep.base.DeepClusterer`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from whyclust.deep import AutoencoderKMeans
+    >>> X, _ = make_blobs(200, centers=3, n_features=5, random_state=0)
+    >>> model = AutoencoderKMeans(3, hidden=(16,), epochs=5, batch_size=32, random_state=0).fit(X / 10)
+    >>> model.transform(X / 10).shape, model.decoded_centers().shape
+    ((200, 3), (3, 5))
+    """
+
+    presets = of_table(embedding_dim=EMBEDDING)
+
+    def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
+        return _AutoencoderKMeans(self._autoencoder(n_features, generator), self)
+
+    def _score(self, model: DeepModel, data: Tensor, progress: Progress) -> float:
+        """Squared distance of rows to the decoded centroid of their cluster.
+
+        Embeddings have no scale of their own, so distances in them tell nothing about a start.
+        """
+        decoded = model.decode(model.cluster_centers())
+        return float(squared_error(data, decoded[self._labels(model, data)]))

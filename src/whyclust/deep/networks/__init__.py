@@ -1,0 +1,1 @@
+"""Networks: autoencoders, and encoders as parts of an explained network."""

@@ -1,0 +1,173 @@
+"""The layers of an encoder as a description and named arrays, and back: no code is kept in a file."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from whyclust import propagate
+from whyclust.deep.networks.trunk import Trunk
+from whyclust.saving.registry import saved
+
+_CONVOLUTION = (
+    "in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "padding_mode",
+)  # fmt: skip
+_MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+_AVERAGE = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+_NORM = ("num_features", "eps", "momentum", "affine", "track_running_stats")
+
+# Layers that a file can bring back, and the settings that they are made from.
+_LAYERS: dict[str, tuple[str, ...]] = {
+    "Linear": ("in_features", "out_features"),
+    "Conv1d": _CONVOLUTION,
+    "Conv2d": _CONVOLUTION,
+    "BatchNorm1d": _NORM,
+    "BatchNorm2d": _NORM,
+    "MaxPool2d": _MAXIMUM,
+    "AvgPool2d": _AVERAGE,
+    "AdaptiveAvgPool2d": ("output_size",),
+    "LeakyReLU": ("negative_slope",),
+    "ReLU": (),
+    "GELU": ("approximate",),
+    "Tanh": (),
+    "Sigmoid": (),
+    "Identity": (),
+    "Dropout": ("p",),
+    "Flatten": ("start_dim", "end_dim"),
+    "Unflatten": ("dim", "unflattened_size"),
+}
+_RULES = ("Zero", "Epsilon", "Gamma", "ZPlus", "AlphaBeta", "WSquare", "Flat")
+
+
+def to_arrays(trunk: Trunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Describe an encoder's layers in JSON's words, and name their arrays.
+
+    Returns
+    -------
+    description : dict
+    arrays : dict of ndarray
+    """
+    arrays = {"reference": np.asarray(trunk.reference)}
+    layers = []
+    for number, layer in enumerate(_flat(trunk.module)):
+        name = type(layer).__name__
+        if name not in _LAYERS or type(layer) is not getattr(nn, name):
+            raise TypeError(
+                f"The network has a layer {name}, which a file without code cannot bring back: keep the code "
+                "of the modules, and save their state_dict() with torch."
+            )
+        settings = {part: getattr(layer, part) for part in _LAYERS[name]}
+        if hasattr(layer, "bias") and name not in ("BatchNorm1d", "BatchNorm2d"):
+            settings["bias"] = layer.bias is not None
+        layers.append({"layer": name, "settings": _plain(settings)})
+        for key, tensor in layer.state_dict().items():
+            arrays[f"{number}.{key}"] = tensor.cpu().numpy()
+    description = {
+        "layers": layers,
+        "n_inputs": trunk.n_inputs,
+        "n_outputs": trunk.n_outputs,
+        "rules": _described(trunk.rules),
+    }
+    if not _comes_back(trunk, description, arrays):
+        raise TypeError(
+            "The network's layers do more than their settings say (a hook, a parametrisation), which a file "
+            "without code cannot bring back: keep the code, and save their state_dict() with torch."
+        )
+    return description, arrays
+
+
+def _comes_back(trunk: Trunk, description: dict[str, Any], arrays: dict[str, NDArray]) -> bool:
+    """Whether what is written computes the same: hooks and the like are not among a layer's settings."""
+    spread = np.random.default_rng(0).normal(size=(16, trunk.n_inputs))
+    rows = (trunk.reference + spread).astype(np.float32)
+    try:
+        again = from_arrays(description, arrays)
+    except (RuntimeError, ValueError):
+        return False
+    # On the processor, as what comes from a file is: other devices add in another order.
+    here = replace(trunk, module=copy.deepcopy(trunk.module).cpu())
+    return np.array_equal(here.activations(rows), again.activations(rows))
+
+
+def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Trunk:
+    """Build the layers that :func:`to_arrays` described."""
+    layers = []
+    for number, part in enumerate(description["layers"]):
+        if part["layer"] not in _LAYERS:
+            raise ValueError(f"{part['layer']!r} is not a layer that whyclust writes.")
+        settings = {key: _tuples(value) for key, value in part["settings"].items()}
+        layer = getattr(nn, part["layer"])(**settings)
+        start = f"{number}."
+        state = {
+            key[len(start) :]: torch.from_numpy(np.array(array))
+            for key, array in arrays.items()
+            if key.startswith(start)
+        }
+        layer.load_state_dict(state, strict=True)
+        layers.append(layer)
+    trunk = Trunk(
+        nn.Sequential(*layers).eval().requires_grad_(False),
+        int(description["n_inputs"]),
+        int(description["n_outputs"]),
+        np.asarray(arrays["reference"], dtype=np.float32),
+        _rules(description["rules"]),
+    )
+    if trunk.reference.shape != (trunk.n_inputs,):
+        raise ValueError(f"reference has shape {trunk.reference.shape}, expected ({trunk.n_inputs},).")
+    if trunk.activations(trunk.reference[None]).shape != (1, trunk.n_outputs):
+        raise ValueError("The layers do not give as many outputs as the file says.")
+    return trunk
+
+
+def _flat(module: nn.Module) -> list[nn.Module]:
+    if type(module) is nn.Sequential:
+        return [layer for child in module for layer in _flat(child)]
+    return [module]
+
+
+def _described(rules: Any) -> Any:
+    if isinstance(rules, str):
+        return rules
+    name = type(rules).__name__
+    if name in _RULES and type(rules) is getattr(propagate, name):
+        settings = {part.name: getattr(rules, part.name) for part in fields(rules)}
+        return {"rule": name, "settings": {key: np.asarray(value).item() for key, value in settings.items()}}
+    raise TypeError(
+        f"The rules of this network are a {name}, which a file without code cannot bring back: save it with "
+        "rules given by name or as one rule for all layers."
+    )
+
+
+def _rules(described: Any) -> Any:
+    if isinstance(described, str):
+        return described
+    if described["rule"] not in _RULES:
+        raise ValueError(f"{described['rule']!r} is not a rule that whyclust writes.")
+    return getattr(propagate, described["rule"])(**described["settings"])
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _take_apart(trunk: Trunk) -> dict[str, Any]:
+    description, arrays = to_arrays(trunk)
+    return {"description": description, "arrays": arrays}
+
+
+saved(
+    Trunk,
+    take_apart=_take_apart,
+    put_together=lambda parts: from_arrays(parts["description"], parts["arrays"]),
+    alone=False,
+)

@@ -1,0 +1,180 @@
+"""Who watches a fit: a keeper of checkpoints and a progress bar."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from whyclust.deep.training.checkpoints import damaged, optimizer_tensors, read_checkpoint, write_checkpoint
+from whyclust.deep.training.loop import Progress
+from whyclust.deep.training.phases import DeepModel, Phase, snapshot
+
+
+@dataclass
+class Runs:
+    """Starts of a fit that are over: their scores, and the state of the best one.
+
+    Attributes
+    ----------
+    scores : list of float
+        Lower is better.
+    empty : list of int
+        Clusters without members; starts with fewer of them come first.
+    history : dict
+        Of the best one.
+    state : dict
+        Of the best one.
+    """
+
+    scores: list[float] = field(default_factory=list)
+    empty: list[int] = field(default_factory=list)
+    history: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, Tensor] = field(default_factory=dict)
+
+    def add(self, score: float, empty: int, progress: Progress, model: DeepModel) -> None:
+        """Take note of a start that has ended, and keep its state if it is the best."""
+        if not self.scores or (empty, score) < min(zip(self.empty, self.scores, strict=True)):
+            self.history = progress.history
+            self.state = snapshot(model)
+        self.scores.append(score)
+        self.empty.append(empty)
+
+
+class Keeper:
+    """Write a checkpoint every so many epochs, and find the one that is there.
+
+    Parameters
+    ----------
+    path : Path
+    every : int
+        Epochs.
+    fingerprint : str
+        Tells this fit, of these settings and data, from any other.
+
+    Attributes
+    ----------
+    runs : Runs
+        Starts that are over; at first those that were when the file was written.
+    """
+
+    def __init__(self, path: Path, every: int, fingerprint: str) -> None:
+        self.path, self.every, self.fingerprint = path, every, fingerprint
+        self.runs = Runs()
+        self._found: tuple[dict[str, Any], dict[str, Tensor]] | None = None
+        if path.exists():
+            meta, tensors = read_checkpoint(path)
+            if meta.get("fingerprint") != fingerprint:
+                raise ValueError(
+                    f"checkpoint {str(path)!r} is of another model, other settings or other data: name "
+                    "another file, or delete it to start anew."
+                )
+            best = meta["best"]
+            self.runs = Runs(best["scores"], best["empty"], best["history"], _part(tensors, "best."))
+            self._found = meta, tensors
+        self._model: DeepModel | None = None
+        self._generator = torch.Generator()
+
+    def resume(self, model: DeepModel, generator: torch.Generator) -> Progress | None:
+        """Watch this model; bring it to where the file says it was, if it was written within its run."""
+        self._model, self._generator = model, generator
+        found, self._found = self._found, None
+        if found is None or found[0]["progress"] is None:
+            return None
+        meta, tensors = found
+        try:
+            model.restore(_part(tensors, "model."))
+            generator.set_state(tensors["generator"])
+            torch.set_rng_state(tensors["global_generator"])
+        except (KeyError, RuntimeError):
+            raise damaged(self.path, "a part is missing") from None
+        # Of this run only: the next ones begin anew.
+        return Progress(**meta["progress"], optimizer=_part(tensors, "optimizer.", keep=True))
+
+    def begin_phase(self, phase: Phase, done: int) -> None:
+        """Nothing to do."""
+
+    def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """Write the file, if it is time."""
+        if progress.epoch % self.every or self._model is None:
+            return
+        tensors = {f"model.{name}": tensor for name, tensor in self._model.state_dict().items()}
+        tensors |= optimizer_tensors(optimizers)
+        tensors |= {"generator": self._generator.get_state(), "global_generator": torch.get_rng_state()}
+        names = ("phase", "epoch", "over", "history")
+        self._write({name: getattr(progress, name) for name in names}, tensors)
+
+    def end_run(self) -> None:
+        """Write that a start is over."""
+        self._write(None, {})
+
+    def _write(self, progress: dict[str, Any] | None, tensors: dict[str, Tensor]) -> None:
+        best = {"scores": self.runs.scores, "empty": self.runs.empty, "history": self.runs.history}
+        tensors = tensors | {f"best.{name}": tensor for name, tensor in self.runs.state.items()}
+        meta = {"fingerprint": self.fingerprint, "progress": progress, "best": best}
+        write_checkpoint(self.path, meta, tensors)
+
+
+def fingerprint(name: str, settings: dict[str, Any], data: Tensor) -> str:
+    """A short text that differs where the model, its settings or the data do."""
+    told = {key: _told(value) for key, value in settings.items()}
+    return _digest(json.dumps([name, told, list(data.shape), _digest(data.cpu().numpy().tobytes())]).encode())
+
+
+def _told(value: Any) -> str:
+    """A setting in words; modules and fitted models by their weights."""
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(_told(item) for item in value)})"
+    module = getattr(value, "model_", value)
+    if isinstance(module, nn.Module):
+        weights = b"".join(tensor.detach().cpu().numpy().tobytes() for tensor in module.state_dict().values())
+        return f"{module!r} {_digest(weights)}"
+    return repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _part(tensors: dict[str, Tensor], prefix: str, *, keep: bool = False) -> dict[str, Tensor]:
+    cut = 0 if keep else len(prefix)
+    return {name[cut:]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+class Bar:
+    """A progress bar on the terminal, one line for each phase."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Display
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+        self.display = Display(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+        self.title = title
+        self.task: Any = None
+        self.name = ""
+
+    def __enter__(self) -> Bar:
+        self.display.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.display.stop()
+
+    def begin_phase(self, phase: Phase, done: int) -> None:
+        """Add a line."""
+        self.name = phase.name
+        self.task = self.display.add_task(f"{self.title}: {phase.name}", total=phase.epochs, completed=done)
+
+    def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """Move on, and show the loss."""
+        losses = [values[-1] for values in progress.history[self.name].values() if values]
+        description = f"{self.title}: {self.name}" + (f", loss {sum(losses):.4g}" if losses else "")
+        self.display.update(self.task, completed=progress.epoch, description=description)

@@ -1,0 +1,1 @@
+"""Labels of any origin, the surrogate that is fitted to them, and how well it agrees."""

@@ -1,0 +1,195 @@
+"""From labels, or a clustering of which only the labels are known, to a surrogate."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.pipeline import Pipeline
+
+from whyclust._frames import is_frame
+from whyclust.cluster import PrototypeSurrogate
+from whyclust.columns import column_facts, plan_columns, preparation
+from whyclust.inputs.reading import (
+    Table,
+    is_sparse,
+    match_columns,
+    numeric,
+    read_table,
+    refuse_not_finite,
+)
+from whyclust.labels.given import is_labels, read_labels
+from whyclust.network.models import first_step, last_step
+from whyclust.network.neuralizing import is_encoder_pair
+from whyclust.network.parts import has_network
+from whyclust.network.pipelines import trace_features
+from whyclust.network.steps import UnsupportedStep
+
+# A surrogate compares dense rows; this many numbers take 160 MB.
+MOST_DENSE_NUMBERS = 20_000_000
+
+
+@dataclass(frozen=True)
+class FittedSurrogate:
+    """Rows, their labels, and the model fitted to them.
+
+    Attributes
+    ----------
+    model : PrototypeSurrogate, or Pipeline that ends in one
+    table : Table
+        The rows, as the model takes them.
+    labels : ndarray of shape (n_rows,)
+    source : str
+        Where the labels are from.
+    """
+
+    model: Any
+    table: Table
+    labels: NDArray
+    source: str
+
+
+def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
+    """Fit a surrogate where `model` is labels, or a clustering of which only its labels are known.
+
+    Parameters
+    ----------
+    model : labels, fitted clustering, or Pipeline that ends in one
+    X : table
+        The rows that were clustered.
+
+    Returns
+    -------
+    FittedSurrogate or None
+        None where the model needs no surrogate, or is no clustering at all.
+    """
+    if is_encoder_pair(model):
+        return None
+    if is_labels(model):
+        if hasattr(X, "fit") or hasattr(X, "predict"):
+            raise TypeError(
+                f"X is a {type(X).__name__}, expected a table: the model comes first, explain(model, X)."
+            )
+        table = _dense(read_table(X))
+        source, labels = "given labels", read_labels(model, table=table)
+    else:
+        last = last_step(model)
+        if isinstance(last, type) or not hasattr(last, "labels_") or has_network(last):
+            return None
+        source = type(last).__name__
+        if isinstance(last, FeatureAgglomeration):
+            raise TypeError(
+                f"{source} clusters columns, and rows are explained: cluster X.T by AgglomerativeClustering "
+                "and explain that."
+            )
+        labels = read_labels(last.labels_, f"the labels_ of this {source}")
+        table = _dense(read_table(X))
+        if len(labels) != table.shape[0]:
+            raise ValueError(
+                f"This {source} was fitted on {len(labels)} rows, but X has {table.shape[0]}: pass the same "
+                "rows, and to explain new ones PrototypeSurrogate().fit(X, labels)."
+            )
+        if "precomputed" not in (getattr(last, "metric", None), getattr(last, "affinity", None)):
+            table = _as_fitted(model, table)
+            _refuse_other_rows(last, table, isinstance(model, Pipeline))
+            if isinstance(model, Pipeline):
+                return FittedSurrogate(_replace_last(model, table.data, labels), table, labels, source)
+        elif table.shape[0] == table.shape[1]:
+            raise ValueError(
+                f"This {source} was fitted on precomputed distances or affinities, which have no columns to "
+                "explain it by: pass the table of the same rows as X."
+            )
+    fitted, table = _fit_to_columns(labels, table)
+    return FittedSurrogate(fitted, table, labels, source)
+
+
+def _refuse_other_rows(model: Any, table: Table, prepared: bool) -> None:
+    """DBSCAN keeps the rows at its cores: where they are others now, the labels belong to other rows."""
+    cores, places = getattr(model, "components_", None), getattr(model, "core_sample_indices_", None)
+    if prepared or cores is None or places is None or len(cores) != len(places):
+        return
+    now = np.asarray(table.data)[places]
+    if now.shape == cores.shape and now.dtype.kind in "biuf" and not np.allclose(now, cores):
+        raise ValueError(
+            f"X has other rows than this {type(model).__name__} was fitted on, or another order of them: "
+            "pass the same rows in the same order."
+        )
+
+
+def _as_fitted(model: Any, table: Table) -> Table:
+    """The columns in the order in which the model saw them."""
+    first = first_step(model)
+    names = getattr(first, "feature_names_in_", None)
+    count = getattr(first, "n_features_in_", table.shape[1])
+    return match_columns(table, None if names is None else list(names), count)
+
+
+def _dense(table: Table) -> Table:
+    if not is_sparse(table.data):
+        return table
+    n_rows, n_columns = table.shape
+    if n_rows * n_columns > MOST_DENSE_NUMBERS:
+        raise ValueError(
+            f"X is sparse with {n_rows} rows and {n_columns} columns, too many to fit a surrogate of labels, "
+            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline)."
+        )
+    return Table(table.data.toarray(), table.names, table.index)
+
+
+def _fit_to_columns(labels: NDArray, table: Table) -> tuple[Any, Table]:
+    """A surrogate on the table's own columns; text is one-hot encoded, as on the command line."""
+    data = table.data
+    if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
+        names = list(table.names or ())
+        data = data.set_axis(names, axis=1)
+        plan = plan_columns(column_facts(data, names), asked=names)
+        features = plan.apply(data)
+        for name in plan.missing:
+            if name in plan.numeric:
+                refuse_not_finite(features[[name]].to_numpy(), [name], 0)
+        for note in plan.notes:
+            warnings.warn(note, UserWarning, stacklevel=4)
+        return surrogate_pipeline(preparation(plan), features, labels), read_table(features)
+    values = numeric(data)
+    if not np.isfinite(values).all():
+        names = table.names or [f"x{column}" for column in range(table.shape[1])]
+        refuse_not_finite(values, names, 0)
+    return fit_surrogate(data, labels), table
+
+
+def fit_surrogate(X: Any, labels: NDArray, *, random_state: int = 0) -> Any:
+    """Fit a surrogate to labels that `read_labels` has returned."""
+    return PrototypeSurrogate(random_state=random_state).fit(X, labels)
+
+
+def surrogate_pipeline(prepared: Any, rows: Any, labels: NDArray, *, random_state: int = 0) -> Pipeline:
+    """Fit a surrogate behind a fitted transformer."""
+    matrix = prepared.transform(rows)
+    matrix = matrix.toarray() if is_sparse(matrix) else matrix
+    surrogate = fit_surrogate(matrix, labels, random_state=random_state)
+    return Pipeline([("prepare", prepared), ("cluster", surrogate)])
+
+
+def _replace_last(model: Pipeline, rows: Any, labels: NDArray) -> Pipeline:
+    """The same steps with a surrogate in place of the clustering at their end."""
+    steps = model.steps
+    while isinstance(steps[-1][1], Pipeline):
+        steps = [*steps[:-1], *steps[-1][1].steps]
+    # Steps of nested pipelines may have the same names.
+    steps = [(f"{position}-{name}", step) for position, (name, step) in enumerate(steps)]
+    before = steps[:-1]
+    if before:
+        table, rows = rows, Pipeline(before).transform(rows)
+        try:
+            trace_features(before, table.shape[1])
+        except UnsupportedStep as error:
+            raise TypeError(
+                f"Relevance cannot be followed through {error}: explain the labels by the columns of X, "
+                "wc.explain(pipeline[-1].labels_, X)."
+            ) from None
+    surrogate = fit_surrogate(rows.toarray() if is_sparse(rows) else rows, labels)
+    return Pipeline([*before, ("cluster", surrogate)])

@@ -1,0 +1,105 @@
+"""Relevance of rows, block by block: from the pool's weights, through the folded head, to the columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from whyclust.inputs.reading import Table, numeric
+from whyclust.network.nodes import first_equal
+from whyclust.network.pools import RULES
+from whyclust.network.question import read_question
+from whyclust.network.records import Relevance
+from whyclust.network.values import FactoredValues
+
+if TYPE_CHECKING:
+    from whyclust.network.network import Neuralized
+
+
+def relevance_of(
+    net: Neuralized,
+    table: Table,
+    cluster: ArrayLike | None,
+    against: ArrayLike | None,
+    rule: str | None,
+    groups: NDArray | None,
+) -> Relevance:
+    """Explain rows that a network has read; arguments as for :meth:`Neuralized.relevance`."""
+    if rule is not None and rule not in RULES:
+        raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
+    n_rows = table.shape[0]
+    question = read_question(cluster, against, net.clusters, n_rows, table.row_labels)
+    target = net.features.sources if groups is None else groups[net.features.sources]
+    width = net.features.n_columns if groups is None else int(groups.max()) + 1
+    collect = _collector(target, width)
+    sparse = net._stays_sparse(table)
+    dtype = net._dtype(table)
+    values: Any = None if sparse else np.empty((n_rows, width), dtype=dtype)
+    alphas = np.empty((0, 0), dtype=dtype)
+    if sparse:
+        alphas = np.empty((net.folded(dtype, False).n_competitors, n_rows), dtype=dtype)
+    base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
+    ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
+    positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
+    scratch = np.empty((0, 0), dtype=dtype)
+    for block in net._blocks(table, come_down=True):
+        rows, points, folded, response = block.rows, block.points, block.folded, block.response
+        own = folded.assign(response)
+        clusters = question.clusters(rows, own)
+        assigned[rows] = own
+        ids[rows] = clusters
+        h = folded.evidence(response, clusters)
+        pool = question.restrict(rows, folded, clusters, h, net.pool)
+        smallest = h.min(axis=0)
+        inside = np.ones(1, dtype=bool) if question.about_members else clusters == own
+        weights, total = pool.weights(h, smallest, inside, net.beta, rule)
+        if sparse:
+            positions[rows] = clusters
+            alphas[:, rows] = weights
+            base = folded.base(clusters, weights)
+        else:
+            if len(scratch) < len(points):
+                scratch = np.empty(points.shape, dtype=dtype)
+            direct = collect is None and net.features.trunk is None
+            out = values[rows] if direct else np.empty(points.shape, dtype=dtype)
+            base = folded.spread(points, response, clusters, weights, out, scratch[: len(points)])
+            if not direct:
+                found = net.features.relevance(block.passage, out)
+                values[rows] = found if collect is None else (collect @ found.T).T
+            if net.features.trunk is not None:  # biases of its layers take relevance, too
+                base = total - values[rows].sum(axis=1)
+        offset = pool.offset(h)
+        base_values[rows] = base + offset
+        explained[rows] = total + offset
+        evidence[rows] = pool.evidence(h, smallest)
+        competitors[rows] = folded.cluster_of(response, first_equal(h, smallest))
+    if values is None:
+        separable: Any = net.folded(dtype, centred=False)
+        values = FactoredValues(
+            separable,
+            net.features.points(numeric(net.features.encode(table.data)), np.zeros(0), None),
+            positions,
+            alphas,
+            collect,
+        )
+    return Relevance(
+        values,
+        base_values,
+        explained,
+        evidence,
+        net._named(ids),
+        net._named(assigned),
+        net._named(competitors),
+        rule=rule or ("expected" if against is not None else net.pool.rule),
+    )
+
+
+def _collector(target: NDArray, width: int) -> sp.csr_array | None:
+    """A matrix that sums encoded columns into output columns; None where nothing is to be done."""
+    columns = np.arange(len(target))
+    if len(target) == width and (target == columns).all():
+        return None
+    return sp.csr_array((np.ones(len(target)), (target, columns)), shape=(width, len(target)))

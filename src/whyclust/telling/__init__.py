@@ -1,0 +1,1 @@
+"""Explanations told to people: summaries of clusters, and sentences."""
