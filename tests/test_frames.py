@@ -186,6 +186,14 @@ def test_encoders_of_text_and_numbers(frame, fitted_on, into):
     np.testing.assert_array_equal(wc.explain(model, into(frame)).assigned, expected)
 
 
+def test_a_model_predicts_in_the_library_it_was_fitted_on(into):
+    table = into(GAPPY)
+    model = one_hot(["colour", "rooms", "flag"]).fit(table)
+    lost = wc.metrics.faithfulness(model, table, wc.explain(model, table), imputer="permute")
+    assert lost.full_performance == 1.0
+    assert lost.drop.max() > 0
+
+
 @pytest.mark.parametrize("fitted_on", ["pandas", "polars"])
 def test_ordinal_encoders_of_text_and_numbers(fitted_on, into):
     model = make_pipeline(OrdinalEncoder(), k_means()).fit(LIBRARIES[fitted_on](MIXED[["colour", "rooms"]]))

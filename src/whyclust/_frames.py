@@ -33,6 +33,8 @@ def read_frame(X: Any, name: str = "X") -> pd.DataFrame | None:
     >>> read_frame([[1, 2]]) is None
     True
     """
+    if type(X).__module__.split(".")[0] == "narwhals" and hasattr(X, "to_native"):
+        X = X.to_native()
     if is_frame(X) or isinstance(X, (np.ndarray, list, tuple, str)) or sp.issparse(X):
         return X if is_frame(X) else None
     import narwhals.stable.v2 as nw
@@ -57,7 +59,7 @@ def read_frame(X: Any, name: str = "X") -> pd.DataFrame | None:
         )
     if not isinstance(found, nw.DataFrame):
         return None
-    if found.implementation.is_pandas_like():  # pandas itself inside narwhals, modin, cuDF: with an index
+    if found.implementation.is_pandas_like():  # modin, cuDF: with an index
         return found.to_pandas()
     import pandas as pd
 
@@ -78,6 +80,16 @@ def _column(series: Any) -> Any:
     if series.dtype == nw.Decimal:
         series = series.cast(nw.Float64)
     return series.to_pandas()
+
+
+def in_library_of(frame: pd.DataFrame, X: Any) -> Any:
+    """A pandas frame as one of X's own library, for a model that was fitted on such."""
+    import narwhals.stable.v2 as nw
+
+    library = getattr(nw.from_native(X, pass_through=True), "implementation", None)
+    if library == nw.Implementation.POLARS:
+        return nw.from_native(frame).to_polars()
+    return nw.from_native(frame).to_arrow() if library == nw.Implementation.PYARROW else frame
 
 
 def refuse_repeated(names: Sequence[str], called: str) -> None:

@@ -13,7 +13,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.utils import check_random_state
 
 from whyclust._checks import one_of
-from whyclust._frames import is_frame, take_columns
+from whyclust._frames import in_library_of, is_frame, take_columns
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import Table, is_sparse, numeric, read_table
 from whyclust.metrics.reading import (
@@ -141,7 +141,7 @@ def faithfulness(
     data = _removable(in_order_of(explanation, X), imputer)
     if isinstance(explanation, Explanation):
         _refuse_other_values(explanation.data, data)
-    predict = _predictor(model, data)
+    predict = _predictor(model, data, X)
     measure = _measure(predict(data), labels, read_table(X))
     full = measure(predict(data))
     generator = check_random_state(random_state)
@@ -261,16 +261,21 @@ def _substitute(values: Any, imputer: str, generator: Any) -> Any:
     return pd.Series([most_frequent] * len(values), index=values.index, dtype=values.dtype)
 
 
-def _predictor(model: Any, X: Any) -> Callable[[Any], NDArray]:
-    """The model's own predict, or that of the network it is."""
+def _predictor(model: Any, data: Any, X: Any) -> Callable[[Any], NDArray]:
+    """The model's own predict, of rows in the library of X; or that of the network it is."""
     found = getattr(model, "predict", None)
     if found is None or isinstance(model, type):
-        found = neuralize(model, X).predict  # or its sentence on what to pass instead
-    names, given = column_names(model), read_table(X).names
-    if names is None or given is None or names == given or set(names) != set(given):
-        return lambda rows: np.asarray(found(rows))
-    order = [given.index(name) for name in names]  # X may have them in another
-    return lambda rows: np.asarray(found(take_columns(rows, order)))
+        found = neuralize(model, data).predict  # or its sentence on what to pass instead
+    names, given = column_names(model), read_table(data).names
+    order = list(range(data.shape[1]))
+    if names is not None and given is not None and set(names) == set(given):
+        order = [given.index(name) for name in names]  # X may have them in another
+
+    def predict(rows: Any) -> NDArray:
+        rows = take_columns(rows, order) if order != sorted(order) else rows
+        return np.asarray(found(in_library_of(rows, X) if is_frame(rows) and not is_frame(X) else rows))
+
+    return predict
 
 
 def _measure(full: NDArray, labels: Any, table: Table) -> Callable[[NDArray], float]:
