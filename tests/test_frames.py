@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
@@ -172,6 +173,20 @@ MIXED = pd.DataFrame(
 GAPPY = MIXED.assign(colour=MIXED["colour"].where(np.arange(60) % 7 > 0, None))
 
 
+def fitted(model, table):
+    """Before 1.9, scikit-learn did not take all of these frames, or not their names."""
+    old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
+    try:
+        model.fit(table)
+    except (AttributeError, TypeError):
+        if old:
+            pytest.skip("this scikit-learn does not take such frames")
+        raise
+    if old and not hasattr(model[0], "feature_names_in_"):
+        pytest.skip("this scikit-learn does not know the names of such frames")
+    return model
+
+
 def one_hot(columns):
     encode = make_column_transformer((OneHotEncoder(), columns), remainder=SimpleImputer())
     return make_pipeline(encode, k_means())
@@ -181,14 +196,16 @@ def one_hot(columns):
 @pytest.mark.parametrize("fitted_on", ["pandas", "polars", "pyarrow"])
 def test_encoders_of_text_and_numbers(frame, fitted_on, into):
     """A polars frame of text and numbers is one array of objects to an encoder, a pandas frame is not."""
-    model = one_hot(["colour", "rooms", "flag"]).fit(LIBRARIES[fitted_on](frame))
-    expected = model.predict(LIBRARIES[fitted_on](frame))
+    table = LIBRARIES[fitted_on](frame)
+    model = fitted(one_hot(["colour", "rooms", "flag"]), table)
+    expected = model.predict(table)
     np.testing.assert_array_equal(wc.explain(model, into(frame)).assigned, expected)
 
 
-def test_a_model_predicts_in_the_library_it_was_fitted_on(into):
-    table = into(GAPPY)
-    model = one_hot(["colour", "rooms", "flag"]).fit(table)
+@pytest.mark.parametrize("fitted_on", ["pandas", "polars", "pyarrow"])
+def test_a_model_predicts_in_the_library_it_was_fitted_on(fitted_on):
+    table = LIBRARIES[fitted_on](GAPPY)
+    model = fitted(one_hot(["colour", "rooms", "flag"]), table)
     lost = wc.metrics.faithfulness(model, table, wc.explain(model, table), imputer="permute")
     assert lost.full_performance == 1.0
     assert lost.drop.max() > 0
