@@ -293,7 +293,6 @@ def test_nothing_adds_nothing():
     for merged in (some + NumberMoments.nothing(2), NumberMoments.nothing(2) + some):
         np.testing.assert_array_equal(merged.mean, some.mean)
         np.testing.assert_array_equal(merged.squares, some.squares)
-    assert np.isnan(NumberMoments.nothing(1).means).all()
 
 
 @pytest.mark.parametrize("evidence", [[-3.0, 1.0, 0.5, -2.0], [-1.0, -2.0, 0.0, 0.0]])

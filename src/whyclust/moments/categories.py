@@ -56,8 +56,3 @@ class CategoryCounts:
         for name, row in other.first.items():
             first[name] = min(first.get(name, row), row)
         return CategoryCounts(counts, first)
-
-    @property
-    def total(self) -> int:
-        """Rows with a category."""
-        return sum(self.counts.values())

@@ -122,8 +122,3 @@ class NumberMoments:
     def variance(self) -> NDArray:
         """Mean squared deviation, zero where nothing was seen."""
         return self.squares / np.maximum(self.count, 1)
-
-    @property
-    def means(self) -> NDArray:
-        """The means, NaN where nothing was seen."""
-        return np.where(self.count > 0, self.mean, np.nan)
