@@ -26,6 +26,7 @@ from whyclust.command.run import explain_part, explain_table
 from whyclust.explaining.rows import explain_rows
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.clusters import ClusterMoments
+from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean, NumberMoments
 from whyclust.moments.rows import LeastRows
@@ -207,6 +208,8 @@ def test_labels_in_seven_parts_equal_the_whole(asked):
     parts = [whole[part] for part in PARTS]
     assert any(1 not in part.labels for part in parts)
     same_summary(summarise_parts(parts), whole.summary())
+    # More than there are: rows that say why not stay out, also in parts that have no other.
+    same_summary(summarise_parts(parts, members=150), whole.summary(members=150))
 
 
 def test_a_cluster_without_rows_of_its_own_is_told_by_the_others():
@@ -281,11 +284,37 @@ def test_moments_of_any_parts_are_those_of_the_whole(cuts, seed):
 
 
 def test_sparse_moments_are_stable():
-    matrix = sp.csr_array(1e8 + np.random.default_rng(0).normal(size=(50, 2)))
+    matrix = 1e8 + np.random.default_rng(0).normal(size=(50, 2))
+    matrix[::3, 1] = 0.0
+    matrix = sp.csr_array(matrix)
     found = NumberMoments.of_sparse(matrix[:20]) + NumberMoments.of_sparse(matrix[20:])
     expected = NumberMoments.of(matrix.toarray())
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-15)
     np.testing.assert_allclose(found.squares, expected.squares, rtol=1e-7)
+
+
+def test_moments_are_those_of_scikit_learn_to_the_bit():
+    """So that a table prepared at once has the very numbers that a StandardScaler gives it."""
+    columns = np.random.default_rng(0).gamma(2.0, size=(5000, 8)) * 10.0 ** np.arange(-3, 5)
+    scaler = StandardScaler().fit(np.asfortranarray(columns))
+    found = NumberMoments.of(columns)
+    np.testing.assert_array_equal(found.mean, scaler.mean_)
+    np.testing.assert_array_equal(found.variance, scaler.var_)
+
+
+def test_gaps_are_a_category_in_every_part():
+    frame = pd.DataFrame(
+        {"a": pd.Series([None, None, "x", None], dtype=object), "b": [1.0, np.nan, 3.0, 4.0]}
+    )
+    whole = ColumnMoments.of(Columns.of(frame))
+    for merged in (
+        reduce(add, (ColumnMoments.of(Columns.of(frame[row : row + 1])) for row in range(4))),
+        ColumnMoments.of(Columns.of(frame[2:])) + ColumnMoments.of(Columns.of(frame[:2])),
+    ):
+        assert merged.categories[0].counts == whole.categories[0].counts == {"missing": 3, "x": 1}
+        np.testing.assert_array_equal(merged.numbers.count, whole.numbers.count)
+        assert merged.means[1] == pytest.approx(8 / 3, rel=1e-15)
+        assert np.isnan(merged.means[0])
 
 
 def test_nothing_adds_nothing():
@@ -381,6 +410,26 @@ def test_runs_that_break_between_parts_are_no_identifiers():
     frame = pd.DataFrame({"a": numbers, "row id": np.r_[np.arange(210), 3], "b": numbers % 7})
     assert planned_in_parts(frame).numeric == ["a", "row id", "b"]
     assert plan_table(frame).numeric == ["a", "row id", "b"]
+
+
+@pytest.mark.parametrize("late", [0.0, 2.0])
+def test_a_column_that_changes_late_is_used(late):
+    frame = pd.DataFrame({"a": np.r_[np.ones(190), np.full(21, late)], "b": np.arange(211) % 5})
+    assert planned_in_parts(frame).numeric == ["a", "b"]
+
+
+@pytest.mark.parametrize("place", [5, 205])
+def test_halves_identify_nothing(place):
+    numbers = np.random.default_rng(0).permutation(211).astype(float)
+    numbers[place] += 0.5
+    assert planned_in_parts(pd.DataFrame({"row id": numbers})).numeric == ["row id"]
+
+
+def test_numbers_that_may_be_rounding_are_not_blown_up():
+    frame = pd.DataFrame({"a": 1e9 + np.resize([0.0, 1e-5], 211), "b": np.arange(211) % 5})
+    plan = plan_table(frame)
+    theirs = preparation(plan).fit(plan.apply(frame)).named_transformers_["numeric"]["scale"]
+    assert plan.columns[0].scale == theirs.scale_[0] == 1.0
 
 
 def test_rows_in_errors_and_notes_are_those_of_the_table():

@@ -62,8 +62,8 @@ ASKED_TO_CHANGE: dict[str, Change] = {
         ("beta",),
     ),
     "results: command line, audit": Change(
-        "means inside and outside a cluster are merged from parts: the last digit",
-        ("summary.clusters.features.*side",),
+        "means outside a cluster are merged from those of the others: the last digit",
+        ("summary.clusters.features.outside",),
     ),
     "refusals: sentence for threshold of k-means": Change("names what has probabilities, more of them now"),
     "refusals: sentence for unknown method": Change("baselines are listed as in the docs"),
