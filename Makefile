@@ -1,16 +1,18 @@
 # Two targets do everything on a fresh machine with Python 3.11 or newer, git and make:
 #   make demo    installs whyclust (no torch) and explains the wine clusters: demo-result/report.html
 #   make test    installs what the tests need, then runs lint, types, doctests and tests
+# A third checks the lowest versions in pyproject.toml, with Python 3.11, for which all of them have wheels:
+#   make test-floors    installs them into .venv-floors, then runs the quick tests that need no PyTorch
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test format clean
+.PHONY: help demo test test-floors format clean
 
 help:
-	@sed -n '1,3s/^# \{0,1\}//p' Makefile
+	@sed -n '1,5s/^# \{0,1\}//p' Makefile
 
 # The stamps make a second call quick: pip runs again only when a requirement has changed.
 $(BIN)/python:
@@ -36,9 +38,29 @@ test: $(VENV)/.installed-test
 	@# Tests share the cores, one thread each; plain pytest runs them one by one.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+# Warnings are no errors here: old packages are warned of by newer ones that they stand on.
+FLOORS := .venv-floors
+FLOOR_TESTS := $(addprefix tests/test_,$(addsuffix .py,atomic bad_input center_models cli closed_forms \
+	explanation files gradient heads images linear_features mixtures old_files pipelines plots_generated \
+	registration report requirements saving soft_k_means sparse tables))
+
+$(FLOORS)/.installed: pyproject.toml tests/floors.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	{ echo "the lowest versions need Python 3.11, but '$(PYTHON)' is another: run make test-floors PYTHON=/path/to/python3.11" >&2; exit 1; }
+	rm -rf $(FLOORS)
+	$(PYTHON) -m venv $(FLOORS)
+	$(PYTHON) tests/floors.py > $(FLOORS)/requirements.txt
+	$(FLOORS)/bin/python -m pip install --quiet --requirement $(FLOORS)/requirements.txt
+	$(FLOORS)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+test-floors: $(FLOORS)/.installed
+	OMP_NUM_THREADS=1 $(FLOORS)/bin/python -m pytest --override-ini filterwarnings=default --numprocesses auto \
+		$(FLOOR_TESTS)
+
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo-result build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLOORS) demo-result build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

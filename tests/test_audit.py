@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
+from sparse_rows import random_rows
 from whyclust.auditing.comparison import Comparison, paired, standing, usual
 from whyclust.auditing.refits import Refits
 from whyclust.auditing.subject import Subject, stratified
@@ -282,7 +283,7 @@ def test_sparse_rows():
 
 
 def test_too_many_columns_are_refused():
-    X = sp.random_array((40, 20_000), density=0.01, format="csr", rng=np.random.default_rng(0))
+    X = random_rows((40, 20_000), 0.01, np.random.default_rng(0))
     model = KMeans(2, n_init=1, random_state=0).fit(X)
     with pytest.raises(ValueError, match="20000 columns, too many to be added one at a time"):
         wc.audit(model, X)

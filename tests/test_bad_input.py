@@ -89,7 +89,7 @@ def test_the_row_is_counted_over_blocks(model):
 
 
 def test_nan_in_a_frame_names_its_column():
-    frame = pd.DataFrame(X, columns=["height", "width", "depth"])
+    frame = pd.DataFrame(X.copy(), columns=["height", "width", "depth"])
     fitted = k_means().fit(frame)
     frame.loc[3, "width"] = np.nan
     refuses(r"NaN.*row 3, column 'width'", wc.explain, fitted, frame)

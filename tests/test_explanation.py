@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -15,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 import whyclust as wc
+from sparse_rows import random_rows
 from whyclust.cluster import KernelKMeans, SoftKMeans
 
 BOUND = 1e-10
@@ -552,7 +552,7 @@ def test_round_trip_of_arrays(model, tmp_path, suffix, dtype):
 
 
 def everything():
-    frame = pd.DataFrame(X, columns=["cluster", "relevance.x", "data.y", "row"])
+    frame = pd.DataFrame(X.copy(), columns=["cluster", "relevance.x", "data.y", "row"])
     frame["colour"] = np.where(X[:, 0] > 0, "red", "blue")
     frame.loc[3, "colour"] = None
     frame["kind"] = pd.Categorical(np.where(X[:, 1] > 0, "u", "v"))
@@ -623,7 +623,7 @@ def test_any_row_labels_can_be_saved(tmp_path, suffix, name):
 
 
 def test_columns_of_arrays_and_sparse_matrices_can_be_named():
-    table = sp.random_array((30, 4), density=0.5, format="csr", rng=np.random.default_rng(0))
+    table = random_rows((30, 4), 0.5, np.random.default_rng(0))
     model = KMeans(2, n_init=1, random_state=0).fit(table)
     ex = wc.explain(model, table, feature_names=["ape", "bee", "cat", "dog"], groups={"insects": ["bee"]})
     assert ex.feature_names == ["insects", "ape", "cat", "dog"]

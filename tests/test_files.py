@@ -94,11 +94,9 @@ NETWORKS = {
     "frames inside": make_pipeline(SimpleImputer(), MinMaxScaler(clip=True), k_means()).set_output(
         transform="pandas"
     ),
-    "ordinal bins": make_pipeline(
-        KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf"), k_means()
-    ),
+    "ordinal bins": make_pipeline(KBinsDiscretizer(3, encode="ordinal", strategy="uniform"), k_means()),
     "clipped": make_pipeline(StandardScaler(), MinMaxScaler(clip=True), PCA(2), k_means()),
-    "bins": make_pipeline(KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf"), k_means()),
+    "bins": make_pipeline(KBinsDiscretizer(3, strategy="uniform"), k_means()),
 }
 
 
@@ -119,7 +117,7 @@ def test_networks(name, tmp_path):
 
 
 def mixed_frame():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame = pd.DataFrame(X.copy(), columns=["a", "b", "c"])
     frame["colour"] = np.where(X[:, 0] > 3, "red", "blue")
     frame["size"] = pd.Categorical(np.where(X[:, 1] > 3, "s", "l"))
     frame.loc[3, "a"] = np.nan

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize
+from scipy.integrate import trapezoid
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine, make_blobs
@@ -148,7 +149,7 @@ def test_equals_algorithm_1_with_loops(order, imputer):
             lambda x, known: np.where(known, x, value),
         )
         curves.append(curve if order == "insert" else curve[::-1])
-    areas = [100 * np.trapezoid(curve) / 4 for curve in curves]
+    areas = [100 * trapezoid(curve) / 4 for curve in curves]
     result = flipping_auc(model, X, ex, imputer=imputer, order=order, n_repeats=3)
     assert np.abs(result.per_point - areas).max() < 1e-4
     assert abs(result.auc - np.mean(areas)) < 1e-4
@@ -395,7 +396,7 @@ def test_rows_are_judged_by_the_decision_that_was_explained():
             logits = net.logits(np.where(known, X[row], away)[None])[0]  # the last one is noise
             n_noise += int(logits.argmax() == len(logits) - 1)
             curve.append(float(net.clusters[logits[:-1].argmax()] == ex.clusters[row]))
-        assert result.per_point[row] == pytest.approx(100 * np.trapezoid(curve) / 3, abs=1e-4)
+        assert result.per_point[row] == pytest.approx(100 * trapezoid(curve) / 3, abs=1e-4)
     assert n_noise > 20
     chance = flipping_auc(surrogate, X, wc.explain(surrogate, X, method="random"))
     assert flipping_auc(surrogate, X, ex).auc > chance.auc + 5

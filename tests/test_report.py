@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
 
 import whyclust as wc
+from sparse_rows import random_rows
 from whyclust.cluster.elbow import choose_k
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.report import render, to_html
@@ -243,7 +243,7 @@ def test_categories_and_gaps():
 
 def test_sparse_tables_and_cluster_names():
     generator = np.random.default_rng(0)
-    X = scipy.sparse.random(60, 8, density=0.3, format="csr", rng=generator)
+    X = random_rows((60, 8), 0.3, generator)
     page = render(explained(X, k=2))
     check(page)
 

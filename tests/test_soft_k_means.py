@@ -54,6 +54,7 @@ def test_squared_distances_are_never_negative():
     assert squared_distances(X, X).min() >= 0
 
 
+@settings(deadline=None)
 @given(st.integers(0, 5000), st.integers(1, 2**21))
 def test_row_blocks_cover_every_row_once(n_rows, width):
     blocks = list(row_blocks(n_rows, width))

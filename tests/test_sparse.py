@@ -13,12 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 import whyclust as wc
+from sparse_rows import random_rows
 from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.network import FactoredValues
 
 BOUND = 1e-10
 GENERATOR = np.random.default_rng(8)
-S = sp.random_array((150, 40), density=0.15, format="csr", rng=GENERATOR)
+S = random_rows((150, 40), 0.15, GENERATOR)
 S.data += 0.5
 DENSE = S.toarray()
 
@@ -380,7 +381,7 @@ def test_a_copy_is_never_promised_away(pair):
 
 @pytest.fixture(scope="module")
 def wide():
-    return sp.random_array((20_000, 50_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    return random_rows((20_000, 50_000), 1e-4, np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")
@@ -431,7 +432,7 @@ def test_steps_do_not_densify(wide, steps):
 
 def test_whole_matrices_are_not_densified_by_any_method(monkeypatch):
     """Blocks of rows may be; the table itself must not."""
-    table = sp.random_array((5000, 300), density=0.01, format="csr", rng=np.random.default_rng(1))
+    table = random_rows((5000, 300), 0.01, np.random.default_rng(1))
     model = MiniBatchKMeans(4, n_init=1, max_iter=3, random_state=0).fit(table)
 
     for kind in (sp.csr_array, sp.csc_array):
@@ -479,7 +480,7 @@ def test_nan_in_a_wide_table_is_found_cheaply(wide, wide_model):
 def test_a_scaler_before_the_norm_keeps_rows_sparse(middle):
     from sklearn.preprocessing import StandardScaler
 
-    table = sp.random_array((80, 40), density=0.1, format="csr", rng=np.random.default_rng(2))
+    table = random_rows((80, 40), 0.1, np.random.default_rng(2))
     steps = [StandardScaler(with_mean=False), *middle, Normalizer()]
     model = make_pipeline(*steps, KMeans(3, n_init=1, random_state=0)).fit(table)
     net = wc.neuralize(model, table)

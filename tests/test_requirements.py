@@ -1,0 +1,52 @@
+"""Floors, pins and what the Makefile installs belong together."""
+
+import re
+
+import pytest
+
+from floors import LEFT_OUT, ROOT, declared, floors
+
+if not (ROOT / "pyproject.toml").exists():
+    pytest.skip("the package is tested without its repository", allow_module_level=True)
+
+PINS = dict(
+    line.lower().split("==")
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+)
+
+
+def version(text):
+    return tuple(int(part) for part in text.split("."))
+
+
+@pytest.mark.parametrize("name", [name for name in declared() if name != "whyclust"])
+def test_every_dependency_has_a_floor_and_a_pin_above_it(name):
+    floor = declared()[name]
+    assert floor is not None, f"{name} has no lowest version in pyproject.toml"
+    assert name in PINS, f"{name} has no version in constraints.txt"
+    assert version(PINS[name]) >= version(floor)
+
+
+def test_every_pin_is_a_dependency():
+    build = re.findall(r'requires = \["([\w-]+)', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(PINS) == {*declared(), *build} - {"whyclust"}
+    assert PINS["torch"] == "2.13.0"
+
+
+def test_floors_are_exact_versions(tmp_path):
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9.]*", line) for line in floors())
+    assert {line.split("==")[0] for line in floors()} == set(declared()) - LEFT_OUT
+    path = tmp_path / "pyproject.toml"
+    path.write_text(
+        '[project]\ndependencies = ["One>=1.2", "two"]\n'
+        '[project.optional-dependencies]\nmore = ["whyclust[a,b]", "three-four>=2"]\n'
+    )
+    assert declared(path) == {"one": "1.2", "two": None, "whyclust": None, "three-four": "2"}
+
+
+def test_the_tests_that_run_on_floors_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    names = re.search(r"^FLOOR_TESTS := .*\(addsuffix .py,(.*)\)\)$", makefile, flags=re.MULTILINE)[1].split()
+    assert len(names) > 10
+    assert [name for name in names if not (ROOT / "tests" / f"test_{name}.py").exists()] == []
