@@ -272,7 +272,7 @@ TABLE = "a,b\n" + "".join(f"{i % 7},{i % 5}.5\n" for i in range(20))
         ("a,b\n1,x\n2,y\n3,z\n", ["--labels", "b"], "3 different values in 3 rows"),
         ("a,b\n1,2\n1,2,3,4\n", [], "line 3 has 4 fields"),
         ("PAR1 this is no table", [], "holds Parquet"),
-        (TABLE, ["--method", "magic"], "'--method': 'magic' is not one of"),
+        (TABLE, ["--method", "magic"], "there is no method 'magic': use one of kmeans, kernel, soft"),
         (TABLE, ["--seed", "-1"], "seed"),
         (TABLE, ["--nonsense"], "--nonsense"),
         (TABLE, ["--out", "table.csv"], "is a file, expected a folder"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from whyclust import __version__
+from whyclust.command import clusterers
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -24,14 +24,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-class Method(StrEnum):
-    """How the rows are clustered."""
-
-    kmeans = "kmeans"
-    kernel = "kernel"
-    soft = "soft"
 
 
 def _show_version(asked: bool) -> None:
@@ -72,7 +64,11 @@ KOption = Annotated[
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
 MethodOption = Annotated[
-    Method | None, typer.Option(help="k-means (default), kernel k-means or soft k-means.")
+    str | None,
+    typer.Option(
+        help=f"How rows are clustered: {', '.join(clusterers.names())}; the first by default.",
+        metavar="NAME",
+    ),
 ]
 ColumnsOption = Annotated[
     list[str] | None, typer.Option(help="Use only these columns: a,b (may be given more than once).")
@@ -116,6 +112,7 @@ def explain(
             f"--labels takes the clusters from a column, so {option} has nothing to do: give one of the two."
         )
     n_clusters = _number_of_clusters(k or "auto")
+    clusterers.check(method or clusterers.names()[0])
     from whyclust.tables import read_table
 
     _run(
@@ -124,7 +121,7 @@ def explain(
         quiet=quiet,
         title=f"Why these clusters? {file.name}",
         k=n_clusters,
-        method=str(method or Method.kmeans),
+        method=method or clusterers.names()[0],
         columns=columns or [],
         drop=drop or [],
         id_column=id_column,

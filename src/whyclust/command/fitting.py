@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
 from whyclust import neuralize
-from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.cluster.elbow import inertia_curve
 from whyclust.columns import TablePlan, preparation
+from whyclust.command.clusterers import made
 from whyclust.command.options import Options
 from whyclust.labels.given import read_labels
 from whyclust.labels.surrogates import surrogate_pipeline
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from whyclust.cluster.fidelity import Fidelity
     from whyclust.network.network import Neuralized
 
-METHODS = ("kmeans", "kernel", "soft")
 # A column with more labels than this was named by mistake.
 MAX_LABELS = 100
 
@@ -87,7 +85,7 @@ def fit_clusters(
         k = elbow.k
         headlines.append(f"k = {k}, at the elbow of the inertia; the curve is in the report.")
     progress(f"Clustering {len(features)} rows into {k} clusters")
-    model = _model(options.method, k, options.seed).fit(matrix)
+    model = made(options.method, k, options.seed).fit(matrix)
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
     return Fit(pipeline, neuralize(pipeline, features), int(k), elbow, headlines=headlines)
 
@@ -141,14 +139,6 @@ def _check_k(k: int, matrix: np.ndarray) -> None:
         raise ValueError(
             f"found k = {k} but only {n_distinct} distinct rows: use a k below {n_distinct}, or more columns."
         )
-
-
-def _model(method: str, k: int, seed: int) -> Any:
-    if method == "kmeans":
-        return KMeans(n_clusters=k, n_init=10, random_state=seed)
-    if method == "soft":
-        return SoftKMeans(n_clusters=k, random_state=seed)
-    return KernelKMeans(n_clusters=k, random_state=seed)
 
 
 def _count_labels(given: np.ndarray, name: str) -> int:

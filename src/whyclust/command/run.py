@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust.command.fitting import METHODS, Fit, fit_clusters, fit_labels
+from whyclust.command.clusterers import check
+from whyclust.command.fitting import Fit, fit_clusters, fit_labels
 from whyclust.command.options import Options
 from whyclust.command.reading import plan_rows, read_rows
 from whyclust.command.result import Result, gather
@@ -71,8 +72,7 @@ def explain_table(
     >>> result.clusters.columns.tolist()
     ['row', 'cluster', 'evidence', 'competitor']
     """
-    if method not in METHODS:
-        raise ValueError(f"there is no method '{method}': use one of {', '.join(METHODS)}.")
+    check(method)
     options = Options(k, method, tuple(columns), tuple(drop), id_column, labels, seed)
     rows = read_rows(table, options)
     plan = plan_rows(rows)

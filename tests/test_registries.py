@@ -1,0 +1,84 @@
+"""A section of the report, a plot and a clustering of the command line, each by registration alone."""
+
+import json
+
+import numpy as np
+import pytest
+from markupsafe import Markup
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
+
+import whyclust as wc
+from whyclust.command import clusterers
+from whyclust.command.cli import _exit_code
+from whyclust.plots import plot, registry
+from whyclust.report import section, sections
+
+X = load_iris(as_frame=True).data
+
+
+@pytest.fixture(scope="module")
+def ex():
+    return wc.explain(KMeans(3, n_init=1, random_state=0).fit(X), X)
+
+
+def test_a_section_of_the_report(ex, tmp_path, monkeypatch):
+    monkeypatch.setattr(sections, "_SECTIONS", list(sections._SECTIONS))
+
+    @section(order=350)
+    def largest(page):
+        return Markup("<section><h2>Largest</h2>{}</section>").format(page.explanation.feature_names[0])
+
+    @section(order=360)
+    def escaped(page):
+        return "<b>as it is</b>"
+
+    @section(order=370)
+    def silent(page):
+        return None
+
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    assert "<section><h2>Largest</h2>sepal length (cm)</section>" in page
+    assert "&lt;b&gt;as it is&lt;/b&gt;" in page
+    # After the paragraphs, before the clusters.
+    assert page.index('class="sentences"') < page.index("Largest") < page.index('id="cluster-0"')
+
+
+def test_a_plot(ex, monkeypatch):
+    monkeypatch.setattr(registry, "_PLOTS", dict(registry._PLOTS))
+
+    @plot
+    def strongest(explanation, *, count=1):
+        return explanation.top(count)[0].tolist()
+
+    assert ex.plot.strongest(count=2) == ex.top(2)[0].tolist()
+    assert {"relevance", "strongest"} <= set(dir(ex.plot))
+    with pytest.raises(AttributeError, match="There is no plot 'strongst': did you mean 'strongest'"):
+        ex.plot.strongst()
+    with pytest.raises(AttributeError, match="there are relevance, strongest"):
+        ex.plot.zzz()
+
+
+def test_a_plot_of_our_own_is_called_from_the_explanation():
+    pytest.importorskip("matplotlib")
+    images = np.random.default_rng(0).normal(size=(12, 4, 4))
+    shown = wc.explain(KMeans(2, n_init=1, random_state=0).fit(images.reshape(12, -1)), images)
+    assert len(shown.plot.relevance(rows=[0, 3]).axes) >= 4
+
+
+def test_a_clustering_of_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(clusterers, "_CLUSTERERS", dict(clusterers._CLUSTERERS))
+
+    @clusterers.clusterer("mixture")
+    def mixture(k, seed):
+        return GaussianMixture(k, random_state=seed)
+
+    table = tmp_path / "iris.csv"
+    X.to_csv(table, index=False)
+    out = tmp_path / "out"
+    arguments = ["explain", str(table), "-k", "3", "--method", "mixture", "--out", str(out), "--quiet"]
+    assert _exit_code(arguments) == 0
+    assert json.loads((out / "summary.json").read_text())["computed"]["method"] == "mixture"
+    assert _exit_code(["explain", str(table), "--method", "magic", "--out", str(out)]) == 2
+    assert "use one of kmeans, kernel, soft, mixture" in capsys.readouterr().err
