@@ -296,6 +296,7 @@ def test_sparse_moments_are_stable():
 def test_moments_are_those_of_scikit_learn_to_the_bit():
     """So that a table prepared at once has the very numbers that a StandardScaler gives it."""
     columns = np.random.default_rng(0).gamma(2.0, size=(5000, 8)) * 10.0 ** np.arange(-3, 5)
+    columns[:, ::2] += 1e9
     scaler = StandardScaler().fit(np.asfortranarray(columns))
     found = NumberMoments.of(columns)
     np.testing.assert_array_equal(found.mean, scaler.mean_)
@@ -381,6 +382,16 @@ def test_a_plan_needs_no_rows_to_be_a_fitted_transformer():
     theirs = preparation(plan).fit(features)
     assert largest(ours.transform(features) - theirs.transform(features)) < BOUND
     assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+
+
+def test_a_plan_hands_its_own_means_to_the_transformer():
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame(generator.normal(size=(70, 40))).add_prefix("x")
+    plan = plan_table(frame.assign(text=np.resize(list("abcdefg"), 70)))
+    numbers = preparation(plan).named_transformers_["numeric"]
+    means = [column.mean for column in plan.columns[:40]]
+    assert numbers["scale"].mean_.tolist() == numbers["impute"].statistics_.tolist() == means
+    assert numbers["scale"].n_samples_seen_ == 70
 
 
 @pytest.mark.parametrize(
