@@ -213,11 +213,10 @@ def test_a_model_predicts_in_the_library_it_was_fitted_on(fitted_on):
 
 @pytest.mark.parametrize("fitted_on", ["pandas", "polars"])
 def test_ordinal_encoders_of_text_and_numbers(fitted_on, into):
-    model = make_pipeline(OrdinalEncoder(), k_means()).fit(LIBRARIES[fitted_on](MIXED[["colour", "rooms"]]))
+    table = LIBRARIES[fitted_on](MIXED[["colour", "rooms"]])
+    model = fitted(make_pipeline(OrdinalEncoder(), k_means()), table)
     ex = wc.explain(model, into(MIXED[["rooms", "colour"]]))
-    np.testing.assert_array_equal(
-        ex.assigned, model.predict(LIBRARIES[fitted_on](MIXED[["colour", "rooms"]]))
-    )
+    np.testing.assert_array_equal(ex.assigned, model.predict(table))
 
 
 # --------------------------------------------------------------------------- rows
