@@ -17,8 +17,8 @@ DEEP = (
     ),
     Mutation(
         "IDEC's γ forgets the number of columns",
-        "self.gamma * x[0].numel() * divergence",
-        "self.gamma * divergence",
+        "self.gamma * x[0].numel() * self.divergence",
+        "self.gamma * self.divergence",
         "test_deep_centroids.py -k self_training_loss",
     ),
     Mutation(
@@ -83,8 +83,8 @@ DEEP = (
     ),
     Mutation(
         "the learning rate does not fall",
-        "start * (1 + done * (last / first - 1))",
-        "start * 1",
+        "return 1 + done * (self.final - 1)",
+        "return 1 + 0 * done",
         "test_deep_core.py test_deep_clustering_network.py -k 'literal or learning_rate'",
     ),
     Mutation(
@@ -131,7 +131,7 @@ DEEP = (
     ),
     Mutation(
         "the last layer's bias is not folded",
-        "biases + weights @ offset",
+        "biases + weights @ last.offset",
         "biases",
         "test_deep_explained.py -k 'literal or assigns'",
     ),
@@ -155,7 +155,7 @@ DEEP = (
     ),
     Mutation(
         "a saved trunk is not compared with what comes back",
-        "np.array_equal(trunk.activations(rows), again.activations(rows))",
+        "np.array_equal(here.activations(rows), again.activations(rows))",
         "len(rows) > 0",
         "test_deep_explained.py -k 'more_than_they_say'",
     ),

@@ -29,8 +29,8 @@ METRICS = (
     ),
     Mutation(
         "absolute decisions are judged by the largest probability",
-        "net.evidence(points, cluster=clusters) > 0",
-        "net.predict(points) == clusters",
+        "net.evidence_rows(as_rows(points), cluster=clusters) > 0",
+        "net.predict_rows(as_rows(points)) == clusters",
         "test_flipping.py -k threshold",
     ),
     Mutation(

@@ -30,8 +30,8 @@ NETWORK = (
     ),
     Mutation(
         "soft minimum of another stiffness",
-        "p = _softmin(h, smallest, 1.0)",
-        "p = _softmin(h, smallest, 2.0)",
+        "p = _softmin(h, smallest, self.stiffness,",
+        "p = _softmin(h, smallest, 2 * self.stiffness,",
         "test_closed_forms.py test_propositions.py -k 'equals_the_papers or proposition_7'",
     ),
     Mutation(
@@ -43,8 +43,8 @@ NETWORK = (
     # --- β
     Mutation(
         "β falls back on the largest evidence",
-        "float(positive.mean()) if len(positive)",
-        "float(positive.max()) if len(positive)",
+        "Mean.of(evidence[evidence > 0])",
+        "Mean.of(evidence[evidence == evidence.max()])",
         "test_pools.py",
     ),
     Mutation(
@@ -226,8 +226,8 @@ NETWORK = (
     ),
     Mutation(
         "rows taken for noise are told from clusters alone",
-        "(found.clusters != noise) & (found.assigned != noise)",
-        "(found.clusters != noise)",
+        "(clusters != noise) & (assigned != noise)",
+        "(clusters != noise)",
         "test_given_labels.py -k takes_for_noise",
     ),
 )
