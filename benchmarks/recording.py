@@ -143,7 +143,8 @@ def main() -> None:
     found_json = result(verdicts, options.quick)
     text = write_result(found_json, options.out, lambda _: page(verdicts))
     print(text if options.action is None else page(verdicts))
-    sys.exit(any(one.verdict == OUT for one in verdicts))
+    if any(one.verdict == OUT for one in verdicts):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

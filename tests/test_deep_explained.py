@@ -24,9 +24,9 @@ from whyclust.deep import (
     ClusteringModule,
     ClusteringModuleEM,
     CNet,
-    stored_trunk,
 )
 from whyclust.deep.explained import with_rules
+from whyclust.deep.networks import stored_trunk
 from whyclust.deep.networks.trunk import Trunk
 from whyclust.propagate import Centered, Gamma, propagate
 

@@ -23,7 +23,9 @@ VARIANTS = {
 
 def estimator_classes():
     exported = [getattr(whyclust.cluster, name) for name in whyclust.cluster.__all__]
-    return [item for item in exported if isinstance(item, type) and issubclass(item, BaseEstimator)]
+    # That of ClusteringModuleEM stands with its other tests: rows are drawn for its first centres.
+    others = [item for item in exported if item is not whyclust.cluster.ClusteringModuleEM]
+    return [item for item in others if isinstance(item, type) and issubclass(item, BaseEstimator)]
 
 
 @parametrize_with_checks(

@@ -36,7 +36,7 @@ class Strings(InputKind):
         if found != self:
             raise ValueError(f"{called} has other words than the model.")
 
-    def show(self, data, values, rows):
+    def show(self, data, values, rows, caption):
         if len(rows) > 1:  # words have no mean
             return None
         letters = [chr(int(code) + ord("a")) for code in data[rows[0]]]
@@ -69,7 +69,7 @@ def test_a_kind_from_outside_goes_all_the_way(strings, tmp_path):
     page = ex.to_html(tmp_path / "words.html").read_text()
     shown = "".join(f"<b>{c}</b>" if r > 0 else c for c, r in zip("aab", ex.values[0], strict=True))
     assert f"<figure>{shown}<figcaption>" in page
-    assert "mean of the cluster" not in page
+    assert "<figcaption>mean of the cluster" not in page
     assert Strings.legend in page
     for suffix in (".npz", ".parquet"):
         again = wc.load(ex.save(tmp_path / f"words{suffix}"))
@@ -87,7 +87,7 @@ def test_without_registration_strings_are_no_table():
 def test_rows_of_a_table_have_the_plain_kind():
     ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(np.eye(4)), np.eye(4))
     assert ex.kind is TABLE
-    assert ex.kind.show(ex.data, ex.values, np.array([0])) is None
+    assert ex.kind.show(ex.data, ex.values, np.array([0]), "row 0") is None
     with pytest.raises(ValueError, match="not images"):
         _ = ex.images
 

@@ -23,7 +23,6 @@ from whyclust.command.reading import RowNames
 from whyclust.command.result import cluster_lines
 from whyclust.command.result_files import whole_folder, write_lines
 from whyclust.command.run import explain_part, explain_table
-from whyclust.explaining.rows import explain_rows
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.clusters import ClusterMoments
 from whyclust.moments.columns import ColumnMoments, Columns
@@ -480,4 +479,4 @@ def test_parts_explained_by_a_network_need_no_planner():
     """A row alone, in a part and in the whole has one explanation."""
     X = mixed()[["size"]].assign(other=np.arange(211) % 17)
     net = wc.neuralize(KMeans(3, n_init=2, random_state=0).fit(X), X)
-    same_rows([explain_rows(net, X.iloc[part]) for part in PARTS], explain_rows(net, X))
+    same_rows([wc.explain(net, X.iloc[part]) for part in PARTS], wc.explain(net, X))

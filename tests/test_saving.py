@@ -435,12 +435,13 @@ def test_a_file_does_not_say_what_to_import(tmp_path):
 
 def test_deep_files_say_what_they_need(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from whyclust.deep import DEC, ClusteringModuleEM
+    from whyclust.deep import DEC
 
-    path = wc.save(ClusteringModuleEM(3, random_state=0).fit(X), tmp_path / "em.npz")
+    small = {"hidden": (4,), "epochs": 1, "pretrain_epochs": 1, "random_state": 0}
+    path = wc.save(DEC(3, **small).fit(X), tmp_path / "dec.npz")
     with pytest.raises(ValueError, match="not fitted yet"):
-        wc.save(DEC(3), tmp_path / "dec.npz")
-    monkeypatch.delitem(registry._BY_NAME, "ClusteringModuleEM")
+        wc.save(DEC(3), tmp_path / "other.npz")
+    monkeypatch.delitem(registry._BY_NAME, "DEC")
     monkeypatch.setitem(sys.modules, "whyclust.deep", None)
     with pytest.raises(ImportError, match=r"whyclust\.deep"):
         wc.load(path)

@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -69,12 +70,13 @@ class Images(InputKind):
         """Their shape."""
         return {"image_shape": list(self.shape)}
 
-    def show(self, data: Any, values: NDArray, rows: NDArray) -> str:
+    def show(self, data: Any, values: NDArray, rows: NDArray, caption: str) -> str:
         """An image above its relevance."""
         data = np.asarray(data, dtype=float)
         image = _gray(data[rows].mean(axis=0), self.shape, float(data.min()), float(data.max()))
         heat = _heat(np.asarray(values)[rows].mean(axis=0), self.shape)
-        return f'<img src="{_png(image)}" alt="image"><img src="{_png(heat)}" alt="relevance of its pixels">'
+        told = escape(caption, quote=True)
+        return f'<img src="{_png(image)}" alt="{told}"><img src="{_png(heat)}" alt="relevance of its pixels">'
 
 
 def _channels(row: NDArray, shape: Sequence[int]) -> NDArray:

@@ -72,7 +72,7 @@ class InputKind:
         """Return lines for the report's 'How this was computed'."""
         return {}
 
-    def show(self, data: Any, values: NDArray, rows: NDArray) -> str | None:
+    def show(self, data: Any, values: NDArray, rows: NDArray, caption: str) -> str | None:
         """Return HTML that shows a row, or the mean of several, with its relevance; None if there is none.
 
         Parameters
@@ -83,6 +83,8 @@ class InputKind:
             Relevance of all rows.
         rows : ndarray of int
             Positions of those to be shown.
+        caption : str
+            What stands under it, for those who cannot see it.
         """
         return None
 

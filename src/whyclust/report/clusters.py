@@ -123,5 +123,5 @@ def _pictures(explanation: Explanation, cluster: Any) -> list[dict[str, Any]]:
     for told, positions in (("typical", cluster.typical), ("borderline", cluster.borderline)):
         for row in list(positions)[:ROWS_OF_A_KIND]:
             chosen.append((f"{told}: row {explanation.index[row]}", np.array([row])))
-    shown = [(caption, kind.show(explanation.data, values, rows)) for caption, rows in chosen]
+    shown = [(caption, kind.show(explanation.data, values, rows, caption)) for caption, rows in chosen]
     return [{"caption": caption, "shown": Markup(html)} for caption, html in shown if html is not None]
