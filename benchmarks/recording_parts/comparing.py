@@ -68,7 +68,7 @@ ASKED_TO_CHANGE: dict[str, Change] = {
     "refusals: sentence for threshold of k-means": Change("names what has probabilities, more of them now"),
     "deep: audit of DEC": Change(
         "a row passes the encoder once, in single precision: correlations of relevance move by 1e-7",
-        ("refits.*.relevance*", "verdict*"),
+        ("refits.*.relevance*", "stability.relevance*"),
     ),
     "refusals: sentence for polynomials": Change("networks are among what is followed now"),
     "refusals: sentence for labels of another length": Change("one sentence for all who read labels"),
