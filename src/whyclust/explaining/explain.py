@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import prepared_rows
+from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import in_columns_of, read_table
 from whyclust.labels.surrogates import surrogate_of
@@ -139,9 +140,7 @@ def explain(
 def _check_method(method: str, options: Mapping[str, Any], rule: str | None) -> None:
     """Refuse unknown names before anything is computed; baselines are imported on use."""
     if method != "neon":
-        from whyclust.baselines.answers import check_method
-
-        check_method(method, options, rule)
+        reach("check_method")(method, options, rule)
     elif options:
         raise TypeError(
             f"explain() has no option {next(iter(options))!r}, and method='neon' takes no options of its "

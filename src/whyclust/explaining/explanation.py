@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs import InputKind
 from whyclust.network.values import FactoredValues, top_columns
@@ -191,10 +192,8 @@ class Explanation:
     def _repr_html_(self) -> str:
         from html import escape
 
-        from whyclust.telling.sentences import disagreement
-
         told = [] if self.fidelity is None else self.fidelity.sentences()
-        told += disagreement(self)
+        told += reach("disagreement")(self)
         return "".join(f"<p>{escape(line)}</p>" for line in told) + self.summary()._repr_html_()
 
     @property
@@ -255,18 +254,14 @@ class Explanation:
 
         Parts must come from one network: the same columns, β, rule, question and kind of rows.
         """
-        from whyclust.explaining.joining import joined
-
-        return joined(list(parts))
+        return reach("joined")(list(parts))
 
     # --- answers for people -------------------------------------------------------------------
 
     def summary(self, *, members: int = 3) -> Summary:
         """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
-        from whyclust.telling.summary import summarise
-
         if members not in self._summaries:
-            self._summaries[members] = summarise(self, members)
+            self._summaries[members] = reach("summarise")(self, members)
         return self._summaries[members]
 
     @cached_property
@@ -281,16 +276,12 @@ class Explanation:
         top : int
             How many features to name.
         """
-        from whyclust.telling.sentences import describe_clusters, describe_row
-
-        return describe_row(self, top) if len(self) == 1 else describe_clusters(self, top)
+        return reach("describe_row")(self, top) if len(self) == 1 else reach("describe_clusters")(self, top)
 
     @property
     def plot(self) -> Plots:
         """Plots of this explanation: ``ex.plot.relevance()``; ``dir(ex.plot)`` lists them."""
-        from whyclust.plots import Plots
-
-        return Plots(self)
+        return reach("Plots")(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return relevance as a frame, one column per feature, the rows' labels as index."""
@@ -318,12 +309,8 @@ class Explanation:
 
         With ``audit=wc.audit(model, X)`` it tells first whether the explanations can be trusted.
         """
-        from whyclust.report import to_html
-
-        return to_html(self, path, title=title, audit=audit)
+        return reach("to_html")(self, path, title=title, audit=audit)
 
     def save(self, path: str | Path) -> Path:
         """Write to a .parquet or .npz file, which :func:`whyclust.load` reads; no pickle."""
-        from whyclust.saving import save
-
-        return save(self, path)
+        return reach("save")(self, path)

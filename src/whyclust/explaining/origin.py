@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from whyclust.explaining.reaching import reach
 from whyclust.inputs.reading import Table
 from whyclust.network import Neuralized
 
@@ -47,16 +48,12 @@ class Origin:
 
     def ask(self, *, cluster: Any, against: Any, rule: str | None) -> Explanation:
         """Another answer, about the same rows."""
-        from whyclust.explaining.rows import explain_rows
-
         other = self.options["method"] != "neon"
         prepared = prepared_rows(self.network, self.table, self.background) if other else None
         question = {"cluster": cluster, "against": against, "rule": rule}
-        return explain_rows(self.network, self.table, **question, **self.options, prepared=prepared)
+        return reach("explain_rows")(self.network, self.table, **question, **self.options, prepared=prepared)
 
 
 def prepared_rows(net: Neuralized, table: Table, background: Any) -> Prepared:
     """What a baseline needs to know of the rows; baselines are imported on use."""
-    from whyclust.perturbing.subject import Prepared
-
-    return Prepared.of(net, net.match(table), background)
+    return reach("Prepared").of(net, net.match(table), background)

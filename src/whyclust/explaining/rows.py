@@ -13,6 +13,7 @@ from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.grouping import given_names, grouped_data, grouping_of
 from whyclust.explaining.origin import Origin
+from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import Table
@@ -73,9 +74,7 @@ def explain_rows(
     found, parts = relevance_apart(net, table, cluster=cluster, against=against, rule=rule, groups=grouping)
     has_noise = getattr(net.head, "noise", None) is not None
     if prepared is not None:
-        from whyclust.baselines.answers import answer
-
-        found = answer(method, options or {}, parts, prepared, found, against, grouping)
+        found = reach("answer")(method, options or {}, parts, prepared, found, against, grouping)
     kind = net.kind if table.kind == TABLE else table.kind
     return Explanation(
         values=found.values,

@@ -1,0 +1,30 @@
+"""Where a result reaches down: names of what stands below it, imported when it is used.
+
+An explanation summarises, draws and saves itself, but the rooms that do so are made from explanations and
+import them. So they are named here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_ON_USE = {
+    "describe_clusters": "whyclust.telling.sentences",
+    "describe_row": "whyclust.telling.sentences",
+    "disagreement": "whyclust.telling.sentences",
+    "explain_rows": "whyclust.explaining.rows",
+    "joined": "whyclust.explaining.joining",
+    "Plots": "whyclust.plots",
+    "Prepared": "whyclust.perturbing.subject",
+    "answer": "whyclust.baselines.answers",
+    "check_method": "whyclust.baselines.answers",
+    "save": "whyclust.saving",
+    "summarise": "whyclust.telling.summary",
+    "to_html": "whyclust.report",
+}
+
+
+def reach(name: str) -> Any:
+    """What is called so, imported now."""
+    return getattr(import_module(_ON_USE[name]), name)
