@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import whyclust as wc
 from whyclust.cluster import PrototypeSurrogate
-from whyclust.inputs.reading import numeric, read_table
+from whyclust.inputs.reading import numeric, read_input
 
 WINE = load_wine(as_frame=True).data
 LIBRARIES = {
@@ -134,30 +134,30 @@ def test_a_frame_keeps_its_kinds(into):
             "flag": [True, False, True],
         }
     )
-    table = read_table(into(frame))
+    table = read_input(into(frame))
     assert table.names == list(frame.columns)
     assert table.data["text"].isna().tolist() == [False, True, False]
     assert table.data["kind"].tolist() == ["x", "y", "x"]
     assert table.data["when"].dtype.kind == "M"
     assert [table.data[name].dtype.kind for name in ("count", "small", "gappy", "flag")] == list("iffb")
-    assert numeric(read_table(into(frame[["small"]])).data).dtype == np.float32
+    assert numeric(read_input(into(frame[["small"]])).data).dtype == np.float32
 
 
 def test_narwhals_frames_keep_the_index():
     frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["x", "y"])
-    assert list(read_table(nw.from_native(frame)).index) == ["x", "y"]
-    assert read_table(pl.from_pandas(frame)).index is None
+    assert list(read_input(nw.from_native(frame)).index) == ["x", "y"]
+    assert read_input(pl.from_pandas(frame)).index is None
 
 
 def test_decimals_are_numbers():
     from decimal import Decimal
 
     table = pa.table({"a": pa.array([Decimal("1.5"), Decimal("2.25"), None])})
-    np.testing.assert_array_equal(numeric(read_table(table).data), [[1.5], [2.25], [np.nan]])
+    np.testing.assert_array_equal(numeric(read_input(table).data), [[1.5], [2.25], [np.nan]])
 
 
 def test_a_pandas_frame_is_not_copied():
-    assert read_table(WINE).data is WINE
+    assert read_input(WINE).data is WINE
 
 
 # --------------------------------------------------------------------------- encoders

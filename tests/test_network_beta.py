@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import whyclust as wc
 from whyclust.auditing.subject import subject_of
 from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
-from whyclust.inputs.reading import read_table
+from whyclust.inputs.reading import read_input
 from whyclust.metrics.stability import _explained as explained_again
 from whyclust.network import Features, MinPool, Parts, PrototypeHead
 
@@ -32,7 +32,7 @@ def test_the_reconstruction_weight_of_a_network_is_no_stiffness():
     assert wc.explain(model, X).beta == expected
     assert wc.explain(model, X).beta != pytest.approx(5.0, rel=0.1)
     assert subject_of(model, X).net.beta == expected
-    assert explained_again(model, read_table(X), None).beta == expected
+    assert explained_again(model, read_input(X), None).beta == expected
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 - ``isinstance``, ``issubclass``, ``type(x) is`` and ``match`` on a class of the package. Told apart, and not
   counted, are guards (``if not isinstance(net, Neuralized): raise …``) and passing on what is already read
-  (``if isinstance(X, Table): return X``);
+  (``if isinstance(X, InputTable): return X``);
 - ``hasattr(x, "name")`` and ``getattr(x, "name", default)`` for an attribute that only classes of the
   package define: names that other libraries know, too, are asked of their things;
 - names of the package's modules compared with strings (``type(x).__module__ == "whyclust.deep.trunk"``),

@@ -29,7 +29,7 @@ import whyclust as wc
 # What is counted, and what the functions that do it may be called: NAME, or CLASS.NAME. Of several that call
 # each other the outermost call counts.
 COUNTED = {
-    "reads": ("read_table", "read_rows", "Neuralized.read"),
+    "reads": ("read_table", "read_input", "read_rows", "Neuralized.read"),
     "betas": ("stiffness", "inverse_mean_evidence"),
     "density_fits": ("KernelDensity.fit",),
 }

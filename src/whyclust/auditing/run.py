@@ -13,7 +13,7 @@ from whyclust.auditing.refits import refit
 from whyclust.auditing.result import Audit
 from whyclust.auditing.subject import Subject, rows_of, stratified, subject_of
 from whyclust.auditing.verdict import judge
-from whyclust.inputs.reading import Table, in_columns_of, read_table
+from whyclust.inputs.reading import InputTable, in_columns_of, read_input
 from whyclust.perturbing.subject import Prepared
 
 FEWEST_ROWS = 20
@@ -85,7 +85,7 @@ def audit(
     # Before a surrogate is fitted, which takes long.
     check_options(methods, n_repeats, n_refits, max_rows, random_state)
     if background is not None:
-        background = in_columns_of(background, read_table(X))
+        background = in_columns_of(background, read_input(X))
     return audit_subject(
         subject_of(model, X, background),
         methods=methods,
@@ -196,7 +196,7 @@ def _affordable(subject: Subject, n_repeats: int) -> int:
     return MOST_NUMBERS // each
 
 
-def _background(table: Table, generator: np.random.Generator) -> Table:
+def _background(table: InputTable, generator: np.random.Generator) -> InputTable:
     n_rows = table.shape[0]
     if n_rows <= MOST_BACKGROUND:
         return table

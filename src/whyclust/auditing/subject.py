@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from whyclust._frames import take_rows
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.cluster.fidelity import Fidelity
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.labels.given import is_labels
 from whyclust.labels.surrogates import surrogate_of
 from whyclust.network import Neuralized, neuralize
@@ -26,7 +26,7 @@ class Subject:
     Attributes
     ----------
     net : Neuralized
-    table : Table
+    table : InputTable
         The rows, in columns that the network reads.
     model : estimator or None
         What can be fitted again.
@@ -43,7 +43,7 @@ class Subject:
     """
 
     net: Neuralized
-    table: Table
+    table: InputTable
     model: Any = None
     fixed: str | None = None
     given: NDArray | None = None
@@ -107,9 +107,11 @@ def _why_fixed(model: Any) -> str | None:
     return None
 
 
-def rows_of(table: Table, rows: NDArray) -> Table:
+def rows_of(table: InputTable, rows: NDArray) -> InputTable:
     """Some rows of a table, as a table."""
-    return Table(take_rows(table.data, rows), table.names, None if table.index is None else table.index[rows])
+    return InputTable(
+        take_rows(table.data, rows), table.names, None if table.index is None else table.index[rows]
+    )
 
 
 def stratified(clusters: NDArray, count: int, generator: np.random.Generator) -> NDArray:

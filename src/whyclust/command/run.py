@@ -15,7 +15,7 @@ from whyclust.command.options import Options
 from whyclust.command.reading import plan_rows, read_rows
 from whyclust.command.result import Result, gather
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import read_table
+from whyclust.inputs.reading import read_input
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
@@ -107,7 +107,7 @@ def explain_part(
     source : str, optional
         Where the labels are from.
     """
-    return explain_rows(fit.network, read_table(features), given=given, fidelity=fit.fidelity, source=source)
+    return explain_rows(fit.network, read_input(features), given=given, fidelity=fit.fidelity, source=source)
 
 
 def _audit(
@@ -124,7 +124,7 @@ def _audit(
     given = explanation.given
     subject = Subject(
         net=fit.network,
-        table=read_table(features),
+        table=read_input(features),
         model=fit.pipeline if given is None else None,
         fixed=None if given is None else labels_alone(None),
         given=given,

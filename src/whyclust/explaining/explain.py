@@ -12,7 +12,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import prepared_rows
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import in_columns_of, read_table
+from whyclust.inputs.reading import in_columns_of, read_input
 from whyclust.labels.surrogates import surrogate_of
 from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
@@ -116,7 +116,7 @@ def explain(
     doubt = None if fidelity is None else fidelity.warning()
     if doubt is not None:
         warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
-    table = read_table(X)
+    table = read_input(X)
     if background is not None:
         background = in_columns_of(background, table)
     net = network_for(model, table, background, threshold=threshold, beta=beta)

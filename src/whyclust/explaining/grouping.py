@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from whyclust._frames import column_values, is_frame, take_columns
-from whyclust.inputs.reading import Table, is_sparse
+from whyclust.inputs.reading import InputTable, is_sparse
 
 
 def given_names(feature_names: Sequence[str], count: int, known: list[str]) -> list[str]:
@@ -27,7 +27,7 @@ def given_names(feature_names: Sequence[str], count: int, known: list[str]) -> l
 
 
 def grouping_of(
-    groups: Mapping[str, Sequence[Any]], names: list[str], table: Table
+    groups: Mapping[str, Sequence[Any]], names: list[str], table: InputTable
 ) -> tuple[NDArray, list[str]]:
     """For each column the output column it is summed into; groups first, then single columns."""
     if not isinstance(groups, Mapping):
@@ -59,7 +59,7 @@ def grouping_of(
     return target, [*map(str, groups), *(names[column] for column in alone)]
 
 
-def _position(column: Any, names: list[str], table: Table, called: str) -> int:
+def _position(column: Any, names: list[str], table: InputTable, called: str) -> int:
     """Where a column is that was named, or given by its position."""
     numbered = is_frame(table.data) and not any(isinstance(name, str) for name in table.data.columns)
     if isinstance(column, str) or (numbered and column in table.data.columns):
@@ -82,7 +82,7 @@ def _position(column: Any, names: list[str], table: Table, called: str) -> int:
     return position
 
 
-def grouped_data(table: Table, grouping: NDArray, width: int) -> Any:
+def grouped_data(table: InputTable, grouping: NDArray, width: int) -> Any:
     """The users' values where a column stands alone, the mean of its columns for a group."""
     import pandas as pd
 

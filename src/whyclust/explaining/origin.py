@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from whyclust.explaining.reaching import reach
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.network import Neuralized
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ class Origin:
     Attributes
     ----------
     network : Neuralized
-    table : Table
+    table : InputTable
         The user's rows.
     options : dict
         What `explain_rows` was told besides the question: groups, names, labels, the method, ...
-    background : Table or None
+    background : InputTable or None
         The data that rows come from, where another method than NEON was asked.
     """
 
     network: Neuralized
-    table: Table
+    table: InputTable
     options: dict[str, Any]
     background: Any = None
 
@@ -54,6 +54,6 @@ class Origin:
         return reach("explain_rows")(self.network, self.table, **question, **self.options, prepared=prepared)
 
 
-def prepared_rows(net: Neuralized, table: Table, background: Any) -> Prepared:
+def prepared_rows(net: Neuralized, table: InputTable, background: Any) -> Prepared:
     """What a baseline needs to know of the rows; baselines are imported on use."""
     return reach("Prepared").of(net, net.match(table), background)

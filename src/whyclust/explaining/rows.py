@@ -16,7 +16,7 @@ from whyclust.explaining.origin import Origin
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs.kind import TABLE
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.network import Neuralized
 from whyclust.network.apart import relevance_apart
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def explain_rows(
     net: Neuralized,
-    table: Table,
+    table: InputTable,
     *,
     cluster: ArrayLike | None = None,
     against: ArrayLike | None = None,
@@ -108,7 +108,7 @@ def explain_rows(
     )
 
 
-def _names(net: Neuralized, table: Table) -> list[str]:
+def _names(net: Neuralized, table: InputTable) -> list[str]:
     """What columns are called: by the model, by the table, or by the kind of its rows."""
     if net.named or (table.names is None and table.kind.names(table.shape[1]) is None):
         return list(net.feature_names)

@@ -16,7 +16,7 @@ from whyclust.inputs.kind import TABLE
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names.
 
     `names` and `index` are None where the user's table names no columns, or no rows. Whatever the user
@@ -38,7 +38,7 @@ class Table:
         """Some rows, as the same kind of table."""
         return take_rows(self.data, chosen)
 
-    def take(self, chosen: NDArray) -> Table:
+    def take(self, chosen: NDArray) -> InputTable:
         """Some rows, as a table."""
         index = None if self.index is None else self.index[chosen]
         return replace(self, data=self.rows(chosen), index=index, kind=self.kind.take(chosen))
@@ -54,13 +54,13 @@ def is_sparse(data: Any) -> bool:
     return bool(sp.issparse(data))
 
 
-def read_table(X: Any, name: str = "X") -> Table:
+def read_input(X: Any, name: str = "X") -> InputTable:
     """Accept arrays, lists, sparse matrices, tensors, and frames of any library that narwhals knows.
 
-    >>> read_table([[1, 2], [3, 4]]).shape
+    >>> read_input([[1, 2], [3, 4]]).shape
     (2, 2)
     """
-    if isinstance(X, Table):
+    if isinstance(X, InputTable):
         return X
     X, kind = kind_of(X, name)
     names = index = None
@@ -87,7 +87,7 @@ def read_table(X: Any, name: str = "X") -> Table:
             f"{name} is empty ({data.shape[0]} rows, {data.shape[1]} columns): expected at least "
             "one row and one column."
         )
-    return Table(data, names, index, kind, name)
+    return InputTable(data, names, index, kind, name)
 
 
 def _array(X: Any, name: str) -> NDArray:
@@ -180,7 +180,9 @@ def _frame_numbers(frame: Any, name: str) -> NDArray:
     return frame.to_numpy(dtype=working_type(frame), na_value=np.nan)
 
 
-def match_columns(table: Table, names: Sequence[str] | None, count: int, called: str = "X") -> Table:
+def match_columns(
+    table: InputTable, names: Sequence[str] | None, count: int, called: str = "X"
+) -> InputTable:
     """Bring a table's columns into the order the model was fitted on, or say what differs."""
     if table.names is not None and names is not None:
         given, known = set(table.names), set(names)
@@ -210,9 +212,9 @@ def match_columns(table: Table, names: Sequence[str] | None, count: int, called:
     return table
 
 
-def in_columns_of(X: Any, table: Table, name: str = "background") -> Any:
+def in_columns_of(X: Any, table: InputTable, name: str = "background") -> Any:
     """A second table with its columns in the order of the first, where both have the same names."""
-    other = read_table(X, name)
+    other = read_input(X, name)
     names = table.names
     if names is None or other.names in (None, names) or set(other.names or ()) != set(names):
         return X

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust._frames import in_rows_of, read_frame
-from whyclust.inputs.reading import Table, plain_tensor
+from whyclust.inputs.reading import InputTable, plain_tensor
 from whyclust.network import Neuralized
 
 # What clusterings call a row in no cluster; among names it is written '-1'.
@@ -37,7 +37,7 @@ def noise_of(labels: NDArray) -> Any:
     return str(NOISE) if labels.dtype.kind == "U" else NOISE
 
 
-def read_labels(labels: Any, called: str = "labels", table: Table | None = None) -> NDArray:
+def read_labels(labels: Any, called: str = "labels", table: InputTable | None = None) -> NDArray:
     """Return labels of clusters as an array of whole numbers, booleans or names, or say what is wrong.
 
     Parameters
@@ -45,7 +45,7 @@ def read_labels(labels: Any, called: str = "labels", table: Table | None = None)
     labels : sequence, array or Series of one label per row
     called : str
         What they are called in an error.
-    table : Table, optional
+    table : InputTable, optional
         The rows they belong to: as many, and the same by their index, where both have one.
 
     Returns
@@ -78,7 +78,7 @@ def read_labels(labels: Any, called: str = "labels", table: Table | None = None)
 
 
 def label_values(
-    labels: Any, called: str = "labels", table: Table | None = None, *, hint: str = ""
+    labels: Any, called: str = "labels", table: InputTable | None = None, *, hint: str = ""
 ) -> NDArray:
     """Return one label per row, whatever they came in; unlike clusters, all may be the same, or different.
 

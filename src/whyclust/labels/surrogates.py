@@ -15,11 +15,11 @@ from whyclust._frames import is_frame
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.columns import column_facts, plan_columns, preparation
 from whyclust.inputs.reading import (
-    Table,
+    InputTable,
     is_sparse,
     match_columns,
     numeric,
-    read_table,
+    read_input,
     refuse_not_finite,
 )
 from whyclust.labels.given import is_labels, read_labels
@@ -40,7 +40,7 @@ class FittedSurrogate:
     Attributes
     ----------
     model : PrototypeSurrogate, or Pipeline that ends in one
-    table : Table
+    table : InputTable
         The rows, as the model takes them.
     labels : ndarray of shape (n_rows,)
     source : str
@@ -48,7 +48,7 @@ class FittedSurrogate:
     """
 
     model: Any
-    table: Table
+    table: InputTable
     labels: NDArray
     source: str
 
@@ -74,7 +74,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
             raise TypeError(
                 f"X is a {type(X).__name__}, expected a table: the model comes first, explain(model, X)."
             )
-        table = _dense(read_table(X))
+        table = _dense(read_input(X))
         source, labels = "given labels", read_labels(model, table=table)
     else:
         last = last_step(model)
@@ -87,7 +87,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
                 "and explain that."
             )
         labels = read_labels(last.labels_, f"the labels_ of this {source}")
-        table = _dense(read_table(X))
+        table = _dense(read_input(X))
         if len(labels) != table.shape[0]:
             raise ValueError(
                 f"This {source} was fitted on {len(labels)} rows, but X has {table.shape[0]}: pass the same "
@@ -107,7 +107,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
     return FittedSurrogate(fitted, table, labels, source)
 
 
-def _refuse_other_rows(model: Any, table: Table, prepared: bool) -> None:
+def _refuse_other_rows(model: Any, table: InputTable, prepared: bool) -> None:
     """DBSCAN keeps the rows at its cores: where they are others now, the labels belong to other rows."""
     cores, places = getattr(model, "components_", None), getattr(model, "core_sample_indices_", None)
     if prepared or cores is None or places is None or len(cores) != len(places):
@@ -120,7 +120,7 @@ def _refuse_other_rows(model: Any, table: Table, prepared: bool) -> None:
         )
 
 
-def _as_fitted(model: Any, table: Table) -> Table:
+def _as_fitted(model: Any, table: InputTable) -> InputTable:
     """The columns in the order in which the model saw them."""
     first = first_step(model)
     names = getattr(first, "feature_names_in_", None)
@@ -128,7 +128,7 @@ def _as_fitted(model: Any, table: Table) -> Table:
     return match_columns(table, None if names is None else list(names), count)
 
 
-def _dense(table: Table) -> Table:
+def _dense(table: InputTable) -> InputTable:
     if not is_sparse(table.data):
         return table
     n_rows, n_columns = table.shape
@@ -137,10 +137,10 @@ def _dense(table: Table) -> Table:
             f"X is sparse with {n_rows} rows and {n_columns} columns, too many to fit a surrogate of labels, "
             "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline)."
         )
-    return Table(table.data.toarray(), table.names, table.index)
+    return InputTable(table.data.toarray(), table.names, table.index)
 
 
-def _fit_to_columns(labels: NDArray, table: Table) -> tuple[Any, Table]:
+def _fit_to_columns(labels: NDArray, table: InputTable) -> tuple[Any, InputTable]:
     """A surrogate on the table's own columns; text is one-hot encoded, as on the command line."""
     data = table.data
     if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
@@ -153,7 +153,7 @@ def _fit_to_columns(labels: NDArray, table: Table) -> tuple[Any, Table]:
                 refuse_not_finite(features[[name]].to_numpy(), [name], 0)
         for note in plan.notes:
             warnings.warn(note, UserWarning, stacklevel=4)
-        return surrogate_pipeline(preparation(plan), features, labels), read_table(features)
+        return surrogate_pipeline(preparation(plan), features, labels), read_input(features)
     values = numeric(data)
     if not np.isfinite(values).all():
         names = table.names or [f"x{column}" for column in range(table.shape[1])]

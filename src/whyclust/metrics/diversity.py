@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import numeric, read_table
+from whyclust.inputs.reading import numeric, read_input
 from whyclust.metrics.reading import refuse_bad_relevance, top_mask
 
 
@@ -82,7 +82,7 @@ def _top_sets(importance: Any, top: int | None) -> list[frozenset[int]]:
         names, strength = cluster_importance(importance)
         called = [importance.named(name) for name in names.tolist()]
     else:
-        strength = np.abs(np.asarray(numeric(read_table(importance, "importance").data, "importance"), float))
+        strength = np.abs(np.asarray(numeric(read_input(importance, "importance").data, "importance"), float))
         called = [f"cluster {position}" for position in range(len(strength))]
     refuse_bad_relevance(strength, "importance")
     for name, row in zip(called, strength, strict=True):

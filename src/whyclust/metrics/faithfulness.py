@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from whyclust._checks import one_of
 from whyclust._frames import in_library_of, is_frame, take_columns
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import Table, is_sparse, numeric, read_table
+from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input
 from whyclust.metrics.reading import (
     in_order_of,
     read_codes,
@@ -142,7 +142,7 @@ def faithfulness(
     if isinstance(explanation, Explanation):
         _refuse_other_values(explanation.data, data)
     predict = _predictor(model, data, X)
-    measure = _measure(predict(data), labels, read_table(X))
+    measure = _measure(predict(data), labels, read_input(X))
     full = measure(predict(data))
     generator = check_random_state(random_state)
     performance = np.zeros(len(importance))
@@ -164,7 +164,7 @@ def faithfulness(
             f"The removal of each feature costs the same, {drop[0]:.4g}, so that no correlation is defined: "
             + ("expected a clustering that depends on X." if cumulative else "try cumulative=True.")
         )
-    names = explanation.feature_names if isinstance(explanation, Explanation) else read_table(X).names
+    names = explanation.feature_names if isinstance(explanation, Explanation) else read_input(X).names
     return Faithfulness(
         value=float(pearsonr(importance, drop).statistic),
         spearman=float(spearmanr(importance, drop).statistic),
@@ -184,7 +184,7 @@ def removal_order(importance: NDArray) -> NDArray:
 
 def _importance(explanation: Any, X: Any, top: int | None, known: list[str] | None) -> NDArray:
     """Mean of |relevance| over rows; `known` are the model's columns, where X has no names."""
-    table = read_table(X)
+    table = read_input(X)
     shape, names = table.shape, table.names or known
     if isinstance(explanation, pd.Series):  # named by columns: a table of one row
         explanation = explanation.to_frame().T
@@ -218,7 +218,7 @@ def _importance(explanation: Any, X: Any, top: int | None, known: list[str] | No
 def _removable(data: Any, imputer: str) -> Any:
     """A copy of the table in which columns can be replaced."""
     if is_sparse(data):
-        refuse_too_large(read_table(data), "X")
+        refuse_too_large(read_input(data), "X")
         data = data.toarray()
     if imputer == "mean" and not is_frame(data) and data.dtype.kind in "biu":
         data = data.astype(np.float64)  # room for a mean
@@ -266,7 +266,7 @@ def _predictor(model: Any, data: Any, X: Any) -> Callable[[Any], NDArray]:
     found = getattr(model, "predict", None)
     if found is None or isinstance(model, type):
         found = neuralize(model, data).predict  # or its sentence on what to pass instead
-    names, given = column_names(model), read_table(data).names
+    names, given = column_names(model), read_input(data).names
     order = list(range(data.shape[1]))
     if names is not None and given is not None and set(names) == set(given):
         order = [given.index(name) for name in names]  # X may have them in another
@@ -278,7 +278,7 @@ def _predictor(model: Any, data: Any, X: Any) -> Callable[[Any], NDArray]:
     return predict
 
 
-def _measure(full: NDArray, labels: Any, table: Table) -> Callable[[NDArray], float]:
+def _measure(full: NDArray, labels: Any, table: InputTable) -> Callable[[NDArray], float]:
     """How well a prediction does: against labels, or against the prediction from all features."""
     if labels is not None:
         codes, _ = read_codes(labels, "labels", table)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from whyclust._checks import one_of, whole_number
 from whyclust._frames import to_array
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import Table, in_columns_of, read_table
+from whyclust.inputs.reading import InputTable, in_columns_of, read_input
 from whyclust.labels.surrogates import surrogate_of
 from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
 from whyclust.network import MinPool, Neuralized
@@ -212,7 +212,7 @@ def _curves(
 class _Setting:
     """Points in numbers, where their columns come from, how they are assigned, and the background."""
 
-    table: Table
+    table: InputTable
     points: NDArray
     sources: NDArray
     predict: Callable[[NDArray], NDArray]
@@ -288,7 +288,7 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
                 "in its cluster: explain without against=."
             )
     if background is not None:
-        background = in_columns_of(background, read_table(X))
+        background = in_columns_of(background, read_input(X))
     if callable(model) and not hasattr(model, "predict") and not hasattr(model, "fit"):
         if threshold is not None:
             raise ValueError(
@@ -299,13 +299,13 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
         known = points if background is None else read_numbers(background, "background")
         if known.shape[1] != points.shape[1]:
             raise ValueError(f"background has {known.shape[1]} columns, but X has {points.shape[1]}.")
-        table = read_table(X)
+        table = read_input(X)
         sources = np.arange(points.shape[1])
         return _Setting(table, points, sources, _checked(model), known, given_names=table.names)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
-    table = read_table(X)
+    table = read_input(X)
     net = network_for(model, table, threshold=threshold)
     asked = getattr(net.pool, "threshold", None)
     if isinstance(explanation, Explanation) and threshold != asked:

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from whyclust._frames import in_rows_of, take_columns
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import Table, is_sparse, numeric, read_table, refuse_not_finite
+from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input, refuse_not_finite
 from whyclust.labels.given import label_values, noise_of
 
 # Metrics compare dense rows; this many numbers take 160 MB.
 MOST_DENSE_NUMBERS = 20_000_000
 
 
-def read_codes(labels: Any, called: str, table: Table | None = None) -> tuple[NDArray, NDArray]:
+def read_codes(labels: Any, called: str, table: InputTable | None = None) -> tuple[NDArray, NDArray]:
     """Return the position of each row's label among the labels, and the labels themselves, sorted.
 
     >>> read_codes(["b", "a", "b"], "labels")
@@ -32,7 +32,7 @@ def noise_rows(codes: NDArray, names: NDArray) -> NDArray:
     return np.asarray(names == noise_of(names))[codes]
 
 
-def refuse_too_large(table: Table, called: str) -> None:
+def refuse_too_large(table: InputTable, called: str) -> None:
     """Sparse tables are made dense here, which must not fill the memory."""
     if is_sparse(table.data) and table.shape[0] * table.shape[1] > MOST_DENSE_NUMBERS:
         raise ValueError(
@@ -43,7 +43,7 @@ def refuse_too_large(table: Table, called: str) -> None:
 
 def read_numbers(X: Any, called: str = "X") -> NDArray:
     """A table as a dense array of finite float64 numbers."""
-    table = read_table(X, called)
+    table = read_input(X, called)
     refuse_too_large(table, called)
     values = numeric(table.data, called)
     values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
@@ -62,10 +62,10 @@ def read_relevance(
     """
     if isinstance(explanation, Explanation):
         if explanation.is_factored:
-            refuse_too_large(read_table(explanation.data), called)
+            refuse_too_large(read_input(explanation.data), called)
         values = np.asarray(explanation.values, dtype=np.float64)
     else:
-        table = read_table(in_rows_of(explanation, index, called), called)
+        table = read_input(in_rows_of(explanation, index, called), called)
         values = np.asarray(numeric(table.data, called), dtype=np.float64)
         if columns is not None and table.names is not None and table.names != columns:
             values = values[:, _places(table.names, columns, called)]
@@ -114,7 +114,7 @@ def refuse_other_rows(explained: tuple[int, int], X: tuple[int, int], called: st
 
 def in_order_of(explanation: Any, X: Any) -> Any:
     """The table with its columns in the order of the explanation, where both have names."""
-    table = read_table(X)
+    table = read_input(X)
     if not isinstance(explanation, Explanation) or table.names is None:
         return table.data
     names = explanation.feature_names

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
 from whyclust._frames import in_rows_of, index_of
-from whyclust.inputs.reading import read_table
+from whyclust.inputs.reading import read_input
 from whyclust.metrics.reading import noise_rows, read_codes, read_numbers
 
 
@@ -241,7 +241,7 @@ def silhouette(
     >>> silhouette([[0.0], [1.0], [10.0], [11.0]], ["a", "a", "b", "b"])
     0.899749373433584
     """
-    table = read_table(X)
+    table = read_input(X)
     points = read_numbers(table)
     codes, names = read_codes(labels, "labels", table)
     whole_number("max_rows", max_rows, 3)

@@ -17,7 +17,7 @@ from whyclust._frames import take_rows
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.labels.given import is_labels
 from whyclust.metrics.reading import read_codes, refuse_too_large
 from whyclust.metrics.scores import contingency
@@ -182,7 +182,7 @@ def _check_refit(model: Any, bootstrap: bool, reseed: bool, labels: Any) -> dict
     return seeds
 
 
-def _one_each(labels: Any, table: Table) -> NDArray:
+def _one_each(labels: Any, table: InputTable) -> NDArray:
     codes, names = read_codes(labels, "labels", table)
     return names[codes]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from whyclust.inputs.reading import read_table
+from whyclust.inputs.reading import read_input
 from whyclust.metrics.reading import (
     in_order_of,
     read_numbers,
@@ -95,7 +95,7 @@ def uniqueness(
     >>> uniqueness([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]], radius=1)
     <Uniqueness 1.414 (mean 1.707, median 1.707) over 2 pairs within 1>
     """
-    table = read_table(X)
+    table = read_input(X)
     weights = read_relevance(explanation, "explanation", table.names, table.row_labels)
     points = read_numbers(in_order_of(explanation, X))
     refuse_other_rows(weights.shape, points.shape, "explanation")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.network.network import Neuralized
 from whyclust.network.pools import SoftMinPool
 from whyclust.network.records import Relevance
@@ -44,7 +44,7 @@ def judges(net: Neuralized, clusters: NDArray, assigned: NDArray) -> Judges:
 
 def relevance_apart(
     net: Neuralized,
-    table: Table,
+    table: InputTable,
     *,
     cluster: ArrayLike | None = None,
     against: ArrayLike | None = None,
@@ -61,7 +61,7 @@ def relevance_apart(
     parts = judges(net, found.clusters, found.assigned)
     for judge, rows in parts:
         if judge is not net:
-            chosen = Table(table.rows(rows), table.names, None)
+            chosen = InputTable(table.rows(rows), table.names, None)
             part = judge.relevance_rows(chosen, cluster=found.clusters[rows], rule=rule, groups=groups)
             found = _with_rows(found, part, rows)
     return found, parts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust.inputs.reading import Table, is_sparse
+from whyclust.inputs.reading import InputTable, is_sparse
 from whyclust.network.features import Features
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import Pool, SoftMinPool
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def gradient(
-    net: Neuralized, table: Table, cluster: ArrayLike | None = None, against: ArrayLike | None = None
+    net: Neuralized, table: InputTable, cluster: ArrayLike | None = None, against: ArrayLike | None = None
 ) -> NDArray:
     """∇f_c of each row that `net` has read, for its own cluster or a chosen one: (n_rows, n_encoded)."""
     question = read_question(cluster, against, net.clusters, table.shape[0], table.row_labels)

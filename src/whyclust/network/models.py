@@ -19,7 +19,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline
 
 from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
-from whyclust.inputs.reading import Table, is_sparse, match_columns, read_table
+from whyclust.inputs.reading import InputTable, is_sparse, match_columns, read_input
 from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import PrototypeHead, TreeHead
 from whyclust.network.network import Neuralized
@@ -207,11 +207,11 @@ def column_names(model: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def read_for(model: Any, X: Any) -> Table:
+def read_for(model: Any, X: Any) -> InputTable:
     """A table with the columns of a model or a network, in its order."""
     if isinstance(model, Neuralized):
         return model.read(X)
-    table = read_table(X)
+    table = read_input(X)
     count = getattr(first_step(model), "n_features_in_", table.shape[1])
     return match_columns(table, column_names(model), count)
 

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from whyclust.inputs import Images, InputKind
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import (
-    Table,
+    InputTable,
     is_sparse,
     match_columns,
     numeric,
-    read_table,
+    read_input,
     refuse_not_finite,
     working_type,
 )
@@ -120,26 +120,26 @@ class Neuralized:
             self._folded[key] = folded
         return self._folded[key]
 
-    def read(self, X: Any, name: str = "X") -> Table:
+    def read(self, X: Any, name: str = "X") -> InputTable:
         """A table with the columns of the network, in its order."""
-        return self.match(read_table(X, name), name)
+        return self.match(read_input(X, name), name)
 
-    def match(self, table: Table, name: str = "X") -> Table:
+    def match(self, table: InputTable, name: str = "X") -> InputTable:
         """The same of a table that has been read: its columns may still be others."""
         self.kind.refuse_other(table.kind, name)
         names = self.feature_names if self.named else None
         return match_columns(table, names, self.features.n_columns, name)
 
-    def _dtype(self, table: Table) -> np.dtype:
+    def _dtype(self, table: InputTable) -> np.dtype:
         """float32 and float64 are kept; everything else, and large activations, take float64."""
         if self.features.encoder or self.features.trunk is not None:
             return np.dtype(np.float64)
         return working_type(table.data, self.features.columns)
 
-    def _stays_sparse(self, table: Table) -> bool:
+    def _stays_sparse(self, table: InputTable) -> bool:
         return is_sparse(table.data) and self.features.keeps_zeros
 
-    def _blocks(self, table: Table, *, come_down: bool = False) -> Iterator[Block]:
+    def _blocks(self, table: InputTable, *, come_down: bool = False) -> Iterator[Block]:
         """Rows, their points, and what the head says of them, block by block.
 
         To `come_down` an encoder again, relevance needs what its layers were given.
@@ -186,7 +186,7 @@ class Neuralized:
         """Return the cluster of each row."""
         return self.predict_rows(self.read(X))
 
-    def predict_rows(self, table: Table) -> NDArray:
+    def predict_rows(self, table: InputTable) -> NDArray:
         """`predict`, of rows that this network has read."""
         positions = np.empty(table.shape[0], dtype=np.intp)
         for block in self._blocks(table):
@@ -227,7 +227,7 @@ class Neuralized:
         return self.evidence_rows(self.read(X), cluster=cluster, against=against)
 
     def evidence_rows(
-        self, table: Table, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
+        self, table: InputTable, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
     ) -> NDArray:
         """`evidence`, of rows that this network has read."""
         question = read_question(cluster, against, self.clusters, table.shape[0], table.row_labels)
@@ -285,7 +285,7 @@ class Neuralized:
 
     def relevance_rows(
         self,
-        table: Table,
+        table: InputTable,
         *,
         cluster: ArrayLike | None = None,
         against: ArrayLike | None = None,
@@ -312,7 +312,7 @@ class Neuralized:
             return self
         return self.with_beta_of(self.read(background, "background"))
 
-    def with_beta_of(self, table: Table) -> Neuralized:
+    def with_beta_of(self, table: InputTable) -> Neuralized:
         """`with_beta`, of rows that this network has read."""
         return replace(self, beta=stiffness(self.evidence_rows(table)))
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from whyclust.inputs import Images, InputKind
 from whyclust.inputs.kind import TABLE
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.network.agreement import refuse_another_predict
 from whyclust.network.beta import prototype_stiffness
 from whyclust.network.heads import Head
@@ -65,7 +65,7 @@ def neuralize(
 
 def network_for(
     model: Any,
-    rows: Table | None,
+    rows: InputTable | None,
     background: Any = None,
     *,
     threshold: float | None = None,

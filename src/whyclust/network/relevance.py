@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust.inputs.reading import Table, numeric
+from whyclust.inputs.reading import InputTable, numeric
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import RULES
 from whyclust.network.question import read_question
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def relevance_of(
     net: Neuralized,
-    table: Table,
+    table: InputTable,
     cluster: ArrayLike | None,
     against: ArrayLike | None,
     rule: str | None,

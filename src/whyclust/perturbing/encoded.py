@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.inputs.reading import Table, is_sparse, numeric, refuse_not_finite
+from whyclust.inputs.reading import InputTable, is_sparse, numeric, refuse_not_finite
 from whyclust.network.network import Neuralized
 
 # Perturbed copies of rows are dense: more numbers than this were not meant.
 _MOST_NUMBERS = 1 << 28
 
 
-def as_rows(points: NDArray) -> Table:
+def as_rows(points: NDArray) -> InputTable:
     """Points in encoded columns as a table, for networks that read those."""
-    return Table(points, None, None)
+    return InputTable(points, None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class EncodedRows:
     n_columns: int
 
     @classmethod
-    def of(cls, net: Neuralized, table: Table) -> EncodedRows:
+    def of(cls, net: Neuralized, table: InputTable) -> EncodedRows:
         """Encode rows that the network has read, and take the encoder out of the network."""
         if table.shape[0] * net.features.inner.n_inputs > _MOST_NUMBERS:
             raise ValueError(

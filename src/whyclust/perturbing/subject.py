@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from whyclust.inputs.reading import Table
+from whyclust.inputs.reading import InputTable
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import EncodedRows, as_rows
 from whyclust.perturbing.imputation import KernelDensity
@@ -22,18 +22,18 @@ class Prepared:
     ----------
     net : Neuralized
         Through layers of an encoder it passes no relevance: who changes rows has no use for their rules.
-    table : Table
+    table : InputTable
         The rows, which the network has read.
-    known : Table or None
+    known : InputTable or None
         The data that rows come from, which the network has read; None for the rows themselves.
     """
 
     net: Neuralized
-    table: Table
-    known: Table | None = None
+    table: InputTable
+    known: InputTable | None = None
 
     @classmethod
-    def of(cls, net: Neuralized, table: Table, background: Any = None) -> Prepared:
+    def of(cls, net: Neuralized, table: InputTable, background: Any = None) -> Prepared:
         """Prepare rows that the network has read, and a background as a user gives it."""
         known = None if background is None else net.read(background, "background")
         return cls(_silent(net), table, known)

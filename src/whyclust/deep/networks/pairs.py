@@ -12,7 +12,7 @@ from torch import nn
 
 from whyclust.deep.networks.affine_end import split_encoder
 from whyclust.deep.networks.trunk import device_of
-from whyclust.inputs.reading import Table, is_sparse, numeric, read_table, refuse_not_finite
+from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input, refuse_not_finite
 from whyclust.network import AffineMap, Features, LinearHead, MinPool, Neuralized, Parts, PrototypeHead
 from whyclust.network.agreement import COMPARED
 from whyclust.network.models import last_step
@@ -42,13 +42,13 @@ def pair_network(encoder: nn.Module, second: Any, rows: Any) -> tuple[Neuralized
         raise ValueError(
             "An encoder was given and no rows, from whose mean its columns are to be seen: pass background=X."
         )
-    table = read_table(rows)
+    table = read_input(rows)
     values = _numbers(table)
     reference = values.mean(axis=0, dtype=np.float64)
     encoder = _of_rows(encoder, table, reference)
     if hasattr(second, "fit"):
         step = -(-len(values) // COMPARED)
-        network_for(second, read_table(_embedded(encoder, values[::step])))  # refuses what does not fit
+        network_for(second, read_input(_embedded(encoder, values[::step])))  # refuses what does not fit
     parts = _parts(encoder, second, reference)
     names = table.names
     net = Neuralized(
@@ -63,7 +63,7 @@ def pair_network(encoder: nn.Module, second: Any, rows: Any) -> tuple[Neuralized
     return net, parts.beta
 
 
-def _numbers(table: Table) -> NDArray:
+def _numbers(table: InputTable) -> NDArray:
     values = numeric(table.data)
     values = values.toarray() if is_sparse(values) else values
     if not np.isfinite(values).all():
@@ -77,7 +77,7 @@ def _embedded(encoder: nn.Module, values: NDArray) -> NDArray:
         return encoder(rows).cpu().numpy()
 
 
-def _of_rows(encoder: nn.Module, table: Table, reference: NDArray) -> nn.Module:
+def _of_rows(encoder: nn.Module, table: InputTable, reference: NDArray) -> nn.Module:
     """A copy of the encoder that takes rows of the table and was seen to return an embedding of two."""
     encoder = copy.deepcopy(encoder).float().eval().requires_grad_(False)
     shape = table.kind.item_shape
