@@ -1,4 +1,4 @@
-"""The question a user asks: which cluster, and against which competitors."""
+"""What a user asks, read: which cluster, and against which competitors, as positions among them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whyclust.network.pools import MinPool, Pool, absent
 
 
 @dataclass(frozen=True)
-class Question:
+class AskedPositions:
     """Clusters as positions, one for each row.
 
     `chosen` is None for the cluster each row is in; `others` is None for all competitors.
@@ -47,7 +47,7 @@ class Question:
 
 def read_question(
     cluster: ArrayLike | None, against: ArrayLike | None, clusters: NDArray, n_rows: int, index: Any = None
-) -> Question:
+) -> AskedPositions:
     """Turn the user's cluster ids into positions among the network's `clusters`.
 
     A Series of them is matched with the rows by `index`, where rows have names.
@@ -62,7 +62,7 @@ def read_question(
     if chosen is not None and others is not None and (chosen == others).any():
         same = clusters[chosen[(chosen == others).argmax()]].item()
         raise ValueError(f"cluster and against are both {same!r}: name two different clusters.")
-    return Question(chosen, others)
+    return AskedPositions(chosen, others)
 
 
 def _positions(ids: ArrayLike, clusters: NDArray, n_rows: int, name: str) -> NDArray:
