@@ -26,8 +26,8 @@ from whyclust.deep import (
     CNet,
 )
 from whyclust.deep.explained import with_rules
-from whyclust.deep.networks import stored_trunk
-from whyclust.deep.networks.trunk import Trunk
+from whyclust.network import torch_stored_trunk
+from whyclust.network.torch_trunk import TorchTrunk
 from whyclust.propagate import Centered, Gamma, propagate
 
 
@@ -292,21 +292,21 @@ def test_settings_of_layers_are_kept(tmp_path, name):
         layers = copy.deepcopy(LAYERS[name])
         layers(torch.from_numpy(X.astype(np.float32)))  # moves the statistics of normalisation
         layers.append(nn.Flatten()).eval()
-    trunk = Trunk.of(layers, X.mean(axis=0))
-    description, arrays = stored_trunk.to_arrays(replace(trunk, rules=Gamma(np.float32(0.25))))
+    trunk = TorchTrunk.of(layers, X.mean(axis=0))
+    description, arrays = torch_stored_trunk.to_arrays(replace(trunk, rules=Gamma(np.float32(0.25))))
     json.dumps(description)
-    again = stored_trunk.from_arrays(description, arrays)
+    again = torch_stored_trunk.from_arrays(description, arrays)
     np.testing.assert_array_equal(again.activations(X), trunk.activations(X))
     assert again.rules == Gamma(0.25)
     assert not again.module.training
     broken = {**description, "n_outputs": trunk.n_outputs + 1}
     with pytest.raises(ValueError, match="as many outputs"):
-        stored_trunk.from_arrays(broken, arrays)
+        torch_stored_trunk.from_arrays(broken, arrays)
     for part in ({"layer": "Sequential", "settings": {}}, {"layer": "Module", "settings": {}}):
         with pytest.raises(ValueError, match="is not a layer"):
-            stored_trunk.from_arrays({**description, "layers": [*description["layers"], part]}, arrays)
+            torch_stored_trunk.from_arrays({**description, "layers": [*description["layers"], part]}, arrays)
     with pytest.raises(ValueError, match="is not a rule"):
-        stored_trunk.from_arrays({**description, "rules": {"rule": "Rule", "settings": {}}}, arrays)
+        torch_stored_trunk.from_arrays({**description, "rules": {"rule": "Rule", "settings": {}}}, arrays)
 
 
 def test_layers_that_do_more_than_they_say_are_not_saved():
@@ -323,12 +323,12 @@ def test_layers_that_do_more_than_they_say_are_not_saved():
         (nn.Sequential(Own(64, 3)), "a layer Own"),
     ):
         with pytest.raises(TypeError, match=message):
-            stored_trunk.to_arrays(Trunk.of(layers, X.mean(axis=0)))
+            torch_stored_trunk.to_arrays(TorchTrunk.of(layers, X.mean(axis=0)))
     # What is hung on later is seen by what comes out.
-    later = Trunk.of(nn.Sequential(nn.Linear(64, 3)), X.mean(axis=0))
+    later = TorchTrunk.of(nn.Sequential(nn.Linear(64, 3)), X.mean(axis=0))
     later.module[0].register_forward_hook(lambda module, inputs, output: 2 * output)
     with pytest.raises(TypeError, match="do more than their settings say"):
-        stored_trunk.to_arrays(later)
+        torch_stored_trunk.to_arrays(later)
 
 
 def test_networks_with_code_of_their_own_are_not_saved(tmp_path):

@@ -9,7 +9,7 @@ from torch import nn
 
 import whyclust as wc
 from whyclust.deep import AutoencoderKMeans
-from whyclust.deep.networks.trunk import Trunk
+from whyclust.network.torch_trunk import TorchTrunk
 from whyclust.propagate import register_rule
 
 X = StandardScaler().fit_transform(load_digits().data[:300]).astype(np.float32)
@@ -89,9 +89,9 @@ def test_on_a_gpu():
 
 def test_a_module_on_another_device(tmp_path):
     """PyTorch's meta device has no numbers: what is on it stays there."""
-    trunk = Trunk.of(encoder()[:2], X.mean(axis=0))
+    trunk = TorchTrunk.of(encoder()[:2], X.mean(axis=0))
     assert trunk.device == torch.device("cpu")
     elsewhere = nn.Sequential(nn.Linear(64, 12, device="meta"), nn.Tanh())
-    made = Trunk.of(elsewhere, X.mean(axis=0))
+    made = TorchTrunk.of(elsewhere, X.mean(axis=0))
     assert made.device == torch.device("meta")
     assert made.n_outputs == 12

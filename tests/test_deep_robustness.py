@@ -21,10 +21,10 @@ from whyclust.deep import DCN, DEC, DKM, AutoencoderKMeans, ClusteringModule, Cl
 from whyclust.deep.explained import with_rules  # noqa: E402
 from whyclust.deep.models.c_net import to_unit_scale  # noqa: E402
 from whyclust.deep.networks.autoencoders import given_autoencoder  # noqa: E402
-from whyclust.deep.networks.trunk import Trunk  # noqa: E402
 from whyclust.deep.training.averaging import AveragedWeights  # noqa: E402
 from whyclust.deep.training.checkpoints import read_checkpoint, write_checkpoint  # noqa: E402
 from whyclust.deep.training.phases import Adam, Phase  # noqa: E402
+from whyclust.network.torch_trunk import TorchTrunk  # noqa: E402
 from whyclust.propagate import Flat, WSquare, ZBox, ZPlus, propagate, propagate_layers  # noqa: E402
 
 
@@ -149,7 +149,7 @@ def test_a_linear_step_before_a_trunk_is_merged_with_the_bias_and_the_reference(
     rng = np.random.default_rng(3)
     first = nn.Linear(2, 5)
     nn.init.normal_(first.bias, std=3.0)
-    trunk = Trunk.of(nn.Sequential(first, nn.ReLU()), rng.normal(size=2))
+    trunk = TorchTrunk.of(nn.Sequential(first, nn.ReLU()), rng.normal(size=2))
     matrix, origin, offset = rng.normal(size=(2, 4)), rng.normal(size=4), rng.normal(size=2)
     merged = trunk.behind(matrix, origin, offset)
     rows = rng.normal(size=(10, 4))

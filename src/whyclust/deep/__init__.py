@@ -18,6 +18,6 @@ from whyclust.deep.models.clustering_module import ClusteringModule
 from whyclust.deep.models.dcn import DCN
 from whyclust.deep.models.dec import DEC, IDEC
 from whyclust.deep.models.dkm import DKM
-from whyclust.deep.networks import stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
+from whyclust.network import torch_stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
 
 __all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule"]

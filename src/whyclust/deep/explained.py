@@ -14,7 +14,6 @@ import numpy as np
 
 from whyclust.deep.base import DeepClusterer
 from whyclust.deep.networks.affine_end import split_encoder
-from whyclust.deep.networks.trunk import Trunk
 from whyclust.deep.training.phases import DeepModel
 from whyclust.network import (
     AffineMap,
@@ -27,6 +26,7 @@ from whyclust.network import (
     step_describer,
 )
 from whyclust.network.steps import Layers, Part, UnsupportedStep
+from whyclust.network.torch_trunk import TorchTrunk
 from whyclust.propagate.torch_assignment import Assignment
 
 
@@ -56,7 +56,7 @@ def _embedding(step: DeepClusterer, n_inputs: int) -> list[Part]:
     return [*([] if trunk is None else [Layers(trunk)]), replace(last, mean=mean)]
 
 
-def _encoder(estimator: DeepClusterer) -> tuple[Trunk | None, AffineMap | None]:
+def _encoder(estimator: DeepClusterer) -> tuple[TorchTrunk | None, AffineMap | None]:
     """The layers of a model's encoder up to the last that is not affine, and the affine rest."""
     model: DeepModel = estimator.model_
     if model.encoder is None:

@@ -185,7 +185,7 @@ def _first_deep(description: Any, packed: Any, arrays: Arrays) -> Any:
 
 def _first_trunk(description: Any, packed: Any, arrays: Arrays) -> Any:
     parts = {"description": description, "arrays": _first_arrays(packed, arrays)}
-    return of_name("Trunk", "whyclust.deep").put_together(parts)
+    return of_name("Trunk", "whyclust.network").put_together(parts)
 
 
 def _first_arrays(packed: Any, arrays: Arrays) -> Arrays:

@@ -19,8 +19,8 @@ Columns = Mapping[str, str | list[str]]
 # Where whyclust's own classes are, imported when a file names one that is not known yet. Classes of others
 # are known as soon as their module is: a file never says what to import.
 _ROOMS = ("whyclust.explaining", "whyclust.cluster")
-# Needs PyTorch, so it is asked only for what comes from it.
-_DEEP = "whyclust.deep"
+# What needs PyTorch, by the room that it comes from: imported only for what comes from there.
+_WITH_TORCH = {"whyclust.deep": "whyclust.deep", "whyclust.network": "whyclust.network.torch_stored_trunk"}
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,20 @@ def of_name(name: str, room: str) -> Saved:
     """How what files call by this name is put together; `room` is the package it came from."""
     if not isinstance(name, str):
         raise TypeError(f"A kind is called {name!r}, expected a name.")
-    for package in (*_ROOMS, _DEEP) if room == _DEEP else _ROOMS:
+    for package in _ROOMS:
         if name not in _BY_NAME:
             importlib.import_module(package)
+    if name not in _BY_NAME and room in _WITH_TORCH:
+        _import_with_torch(_WITH_TORCH[room])
     if name not in _BY_NAME:
         raise UnknownKindError(name, room)
     return _BY_NAME[name]
+
+
+def _import_with_torch(package: str) -> None:
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError("Layers of an encoder need PyTorch: pip install 'whyclust[torch]'.") from error

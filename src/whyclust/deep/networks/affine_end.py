@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from whyclust.deep.networks.trunk import Trunk, device_of, has_hooks
 from whyclust.network import AffineMap
+from whyclust.network.torch_trunk import TorchTrunk, device_of, has_hooks
 from whyclust.propagate.torch_affine import affine_of, is_builtin
 from whyclust.propagate.torch_walk import UNCHANGED
 
 
-def split_encoder(encoder: nn.Module, reference: NDArray) -> tuple[Trunk | None, AffineMap | None]:
+def split_encoder(encoder: nn.Module, reference: NDArray) -> tuple[TorchTrunk | None, AffineMap | None]:
     """Split a module into layers and the affine map that follows them.
 
     Parameters
@@ -31,7 +31,7 @@ def split_encoder(encoder: nn.Module, reference: NDArray) -> tuple[Trunk | None,
 
     Returns
     -------
-    trunk : Trunk or None
+    trunk : TorchTrunk or None
         None where all of the encoder is affine.
     last : AffineMap or None
         None where the encoder does not end in anything affine.
@@ -50,7 +50,7 @@ def split_encoder(encoder: nn.Module, reference: NDArray) -> tuple[Trunk | None,
             offset = bias if matrix is None else offset + matrix @ bias
             matrix = weight if matrix is None else matrix @ weight
         layers.pop()
-    trunk = Trunk.of(nn.Sequential(*layers), reference) if layers else None
+    trunk = TorchTrunk.of(nn.Sequential(*layers), reference) if layers else None
     if matrix is None:
         return trunk, None
     weights = matrix.numpy()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from whyclust.deep.networks.affine_end import split_encoder
-from whyclust.deep.networks.trunk import device_of
 from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input, refuse_not_finite
 from whyclust.network import AffineMap, Features, LinearHead, MinPool, Neuralized, Parts, PrototypeHead
 from whyclust.network.agreement import COMPARED
@@ -20,6 +19,7 @@ from whyclust.network.neuralizing import cluster_ids, network_for
 from whyclust.network.parts import network_parts
 from whyclust.network.pipelines import append_part, feature_parts, refuse
 from whyclust.network.steps import Layers, UnsupportedStep
+from whyclust.network.torch_trunk import device_of
 from whyclust.propagate.torch_affine import is_builtin
 
 _SOFTMAX = (nn.Softmax, nn.LogSoftmax)

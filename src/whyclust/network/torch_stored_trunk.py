@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from whyclust import propagate
-from whyclust.deep.networks.trunk import Trunk
+from whyclust.network.torch_trunk import TorchTrunk
 from whyclust.saving.registry import saved
 
 _CONVOLUTION = (
@@ -45,7 +45,7 @@ _LAYERS: dict[str, tuple[str, ...]] = {
 _RULES = ("Zero", "Epsilon", "Gamma", "ZPlus", "AlphaBeta", "WSquare", "Flat")
 
 
-def to_arrays(trunk: Trunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def to_arrays(trunk: TorchTrunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Describe an encoder's layers in JSON's words, and name their arrays.
 
     Returns
@@ -82,7 +82,7 @@ def to_arrays(trunk: Trunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
     return description, arrays
 
 
-def _comes_back(trunk: Trunk, description: dict[str, Any], arrays: dict[str, NDArray]) -> bool:
+def _comes_back(trunk: TorchTrunk, description: dict[str, Any], arrays: dict[str, NDArray]) -> bool:
     """Whether what is written computes the same: hooks and the like are not among a layer's settings."""
     spread = np.random.default_rng(0).normal(size=(16, trunk.n_inputs))
     rows = (trunk.reference + spread).astype(np.float32)
@@ -95,7 +95,7 @@ def _comes_back(trunk: Trunk, description: dict[str, Any], arrays: dict[str, NDA
     return np.array_equal(here.activations(rows), again.activations(rows))
 
 
-def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Trunk:
+def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> TorchTrunk:
     """Build the layers that :func:`to_arrays` described."""
     layers = []
     for number, part in enumerate(description["layers"]):
@@ -111,7 +111,7 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Trun
         }
         layer.load_state_dict(state, strict=True)
         layers.append(layer)
-    trunk = Trunk(
+    trunk = TorchTrunk(
         nn.Sequential(*layers).eval().requires_grad_(False),
         int(description["n_inputs"]),
         int(description["n_outputs"]),
@@ -160,13 +160,14 @@ def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _take_apart(trunk: Trunk) -> dict[str, Any]:
+def _take_apart(trunk: TorchTrunk) -> dict[str, Any]:
     description, arrays = to_arrays(trunk)
     return {"description": description, "arrays": arrays}
 
 
 saved(
-    Trunk,
+    TorchTrunk,
+    name="Trunk",
     take_apart=_take_apart,
     put_together=lambda parts: from_arrays(parts["description"], parts["arrays"]),
     alone=False,

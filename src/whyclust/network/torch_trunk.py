@@ -27,7 +27,7 @@ DEFAULT = Gamma(0.01)
 
 
 @dataclass(frozen=True, eq=False)
-class Trunk:
+class TorchTrunk:
     """A module from rows of numbers to activations, and the way back.
 
     Rows are led to the device on which the module is.
@@ -52,7 +52,7 @@ class Trunk:
     rules: Any = DEFAULT
 
     @classmethod
-    def of(cls, module: nn.Module, reference: NDArray) -> Trunk:
+    def of(cls, module: nn.Module, reference: NDArray) -> TorchTrunk:
         """A copy on the module's own device, measured with the reference."""
         hooked = [name for name, part in module.named_modules() if has_hooks(part)]
         if hooked:
@@ -70,7 +70,7 @@ class Trunk:
         """Where the module is."""
         return device_of(self.module)
 
-    def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
+    def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> TorchTrunk:
         """The same layers behind a linear step, a·(x − origin) + offset (a PCA, say).
 
         The step is one with the first layer if that is linear: relevance then passes a layer less.
@@ -93,12 +93,12 @@ class Trunk:
             reference=seen_from.astype(np.float32),
         )
 
-    def then(self, other: Trunk) -> Trunk:
+    def then(self, other: TorchTrunk) -> TorchTrunk:
         """These layers, followed by others."""
         module = nn.Sequential(self.module, other.module).eval()
         return replace(self, module=module, n_outputs=other.n_outputs)
 
-    def silent(self) -> Trunk:
+    def silent(self) -> TorchTrunk:
         """The same layers, through which no relevance passes."""
         return replace(self, rules=None)
 
@@ -121,15 +121,15 @@ class Trunk:
         with torch.no_grad():
             return np.concatenate([self.module(part).cpu().numpy() for part in self._parts(rows)])
 
-    def passage(self, rows: NDArray) -> Passage:
+    def passage(self, rows: NDArray) -> TorchPassage:
         """Lead rows up, once, and keep what relevance needs to come down."""
         parts = self._parts(rows)
         # What is not finite has no relevance to come down; the network tells where it stands.
         if self.rules is None or not all(bool(part.isfinite().all()) for part in parts):
-            return Passage(self.activations(rows), [], self.n_inputs)
+            return TorchPassage(self.activations(rows), [], self.n_inputs)
         ascents = [Ascent(self.module, part, self._rules) for part in parts]
         activations = np.concatenate([ascent.outputs.cpu().numpy() for ascent in ascents])
-        return Passage(activations, ascents, self.n_inputs)
+        return TorchPassage(activations, ascents, self.n_inputs)
 
     def gradient(self, rows: NDArray, at_outputs: NDArray) -> NDArray:
         """Slopes along the rows' columns, given those along the outputs."""
@@ -146,7 +146,7 @@ class Trunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Passage:
+class TorchPassage:
     """Rows that have passed the layers.
 
     Attributes
