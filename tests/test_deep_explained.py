@@ -303,7 +303,7 @@ def test_settings_of_layers_are_kept(tmp_path, name):
     with pytest.raises(ValueError, match="as many outputs"):
         torch_stored_trunk.from_arrays(broken, arrays)
     for part in ({"layer": "Sequential", "settings": {}}, {"layer": "Module", "settings": {}}):
-        with pytest.raises(ValueError, match="is not a layer"):
+        with pytest.raises(ValueError, match="which nothing has registered"):
             torch_stored_trunk.from_arrays({**description, "layers": [*description["layers"], part]}, arrays)
     with pytest.raises(ValueError, match="is not a rule"):
         torch_stored_trunk.from_arrays({**description, "rules": {"rule": "Rule", "settings": {}}}, arrays)

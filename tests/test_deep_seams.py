@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 
 import whyclust as wc  # noqa: E402
 import whyclust.deep  # noqa: E402
-from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, ClusteringModule  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, ClusteringModule, stored_layer  # noqa: E402
 from whyclust.deep.base import DeepClusterer  # noqa: E402
 from whyclust.deep.models.centroids import squared_distances  # noqa: E402
 from whyclust.deep.models.spaces import Space  # noqa: E402
@@ -168,11 +168,13 @@ def test_the_embedding_itself_is_the_usual_space(table):
 # --- gates, two optimisers, two stages -------------------------------------------------------------
 
 
+@stored_layer("width")
 class Gates(torch.nn.Module):
     """x ⊙ g(x), g between 0 and 1."""
 
     def __init__(self, width):
         super().__init__()
+        self.width = width
         self.scores = torch.nn.Linear(width, width)
 
     def forward(self, x):
@@ -311,6 +313,8 @@ def test_a_new_model_is_an_estimator_with_files_and_explanations(table, tmp_path
     np.testing.assert_array_equal(wc.load(wc.save(model, tmp_path / "m.npz")).labels_, model.labels_)
     net = wc.neuralize(model, table)
     np.testing.assert_array_equal(net.predict(table), model.labels_)
+    again = wc.load(wc.save(net, tmp_path / "net.npz"))
+    np.testing.assert_array_equal(again.relevance(table).values, net.relevance(table).values)
     with pytest.raises(ValueError, match="noise=-1, expected a number of zero or more"):
         Gated(3, noise=-1).fit(table)
 

@@ -19,5 +19,6 @@ from whyclust.deep.models.dcn import DCN
 from whyclust.deep.models.dec import DEC, IDEC
 from whyclust.deep.models.dkm import DKM
 from whyclust.network import torch_stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
+from whyclust.network.torch_stored_layers import stored_layer as stored_layer
 
 __all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule"]

@@ -12,36 +12,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from whyclust import propagate
+from whyclust.network.torch_stored_layers import described, in_a_row, made
 from whyclust.network.torch_trunk import TorchTrunk
 from whyclust.saving.registry import saved
 
-_CONVOLUTION = (
-    "in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "padding_mode",
-)  # fmt: skip
-_MAXIMUM = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-_AVERAGE = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-_NORM = ("num_features", "eps", "momentum", "affine", "track_running_stats")
-
-# Layers that a file can bring back, and the settings that they are made from.
-_LAYERS: dict[str, tuple[str, ...]] = {
-    "Linear": ("in_features", "out_features"),
-    "Conv1d": _CONVOLUTION,
-    "Conv2d": _CONVOLUTION,
-    "BatchNorm1d": _NORM,
-    "BatchNorm2d": _NORM,
-    "MaxPool2d": _MAXIMUM,
-    "AvgPool2d": _AVERAGE,
-    "AdaptiveAvgPool2d": ("output_size",),
-    "LeakyReLU": ("negative_slope",),
-    "ReLU": (),
-    "GELU": ("approximate",),
-    "Tanh": (),
-    "Sigmoid": (),
-    "Identity": (),
-    "Dropout": ("p",),
-    "Flatten": ("start_dim", "end_dim"),
-    "Unflatten": ("dim", "unflattened_size"),
-}
 _RULES = ("Zero", "Epsilon", "Gamma", "ZPlus", "AlphaBeta", "WSquare", "Flat")
 
 
@@ -55,24 +29,15 @@ def to_arrays(trunk: TorchTrunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """
     arrays = {"reference": np.asarray(trunk.reference)}
     layers = []
-    for number, layer in enumerate(_flat(trunk.module)):
-        name = type(layer).__name__
-        if name not in _LAYERS or type(layer) is not getattr(nn, name):
-            raise TypeError(
-                f"The network has a layer {name}, which a file without code cannot bring back: keep the code "
-                "of the modules, and save their state_dict() with torch."
-            )
-        settings = {part: getattr(layer, part) for part in _LAYERS[name]}
-        if hasattr(layer, "bias") and name not in ("BatchNorm1d", "BatchNorm2d"):
-            settings["bias"] = layer.bias is not None
-        layers.append({"layer": name, "settings": _plain(settings)})
+    for number, layer in enumerate(in_a_row(trunk.module)):
+        layers.append(described(layer))
         for key, tensor in layer.state_dict().items():
             arrays[f"{number}.{key}"] = tensor.cpu().numpy()
     description = {
         "layers": layers,
         "n_inputs": trunk.n_inputs,
         "n_outputs": trunk.n_outputs,
-        "rules": _described(trunk.rules),
+        "rules": _described_rules(trunk.rules),
     }
     if not _comes_back(trunk, description, arrays):
         raise TypeError(
@@ -99,10 +64,8 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Torc
     """Build the layers that :func:`to_arrays` described."""
     layers = []
     for number, part in enumerate(description["layers"]):
-        if part["layer"] not in _LAYERS:
-            raise ValueError(f"{part['layer']!r} is not a layer that whyclust writes.")
-        settings = {key: _tuples(value) for key, value in part["settings"].items()}
-        layer = getattr(nn, part["layer"])(**settings)
+        with torch.random.fork_rng(devices=[]):  # nobody else's numbers change when a file is read
+            layer = made(part)
         start = f"{number}."
         state = {
             key[len(start) :]: torch.from_numpy(np.array(array))
@@ -125,13 +88,7 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Torc
     return trunk
 
 
-def _flat(module: nn.Module) -> list[nn.Module]:
-    if type(module) is nn.Sequential:
-        return [layer for child in module for layer in _flat(child)]
-    return [module]
-
-
-def _described(rules: Any) -> Any:
+def _described_rules(rules: Any) -> Any:
     if isinstance(rules, str):
         return rules
     name = type(rules).__name__
@@ -144,20 +101,12 @@ def _described(rules: Any) -> Any:
     )
 
 
-def _rules(described: Any) -> Any:
-    if isinstance(described, str):
-        return described
-    if described["rule"] not in _RULES:
-        raise ValueError(f"{described['rule']!r} is not a rule that whyclust writes.")
-    return getattr(propagate, described["rule"])(**described["settings"])
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _rules(told: Any) -> Any:
+    if isinstance(told, str):
+        return told
+    if told["rule"] not in _RULES:
+        raise ValueError(f"{told['rule']!r} is not a rule that whyclust writes.")
+    return getattr(propagate, told["rule"])(**told["settings"])
 
 
 def _take_apart(trunk: TorchTrunk) -> dict[str, Any]:
