@@ -197,14 +197,14 @@ def test_a_failing_disk_leaves_the_old_file(suffix, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["model.pkl", "model", "model.parquet"])
 def test_wrong_suffix(name, tmp_path):
     net = wc.neuralize(k_means().fit(X))
-    with pytest.raises(ValueError, match=r"expected \.npz: rename the file"):
+    with pytest.raises(ValueError, match=r"expected \.npz or \.json: rename the file"):
         wc.save(net, tmp_path / name)
     assert folder_of(tmp_path) == []
 
 
 def test_wrong_suffix_of_an_explanation(tmp_path):
     ex = wc.explain(k_means().fit(X), X)
-    with pytest.raises(ValueError, match=r"ends in '\.csv', expected \.parquet or \.npz"):
+    with pytest.raises(ValueError, match=r"ends in '\.csv', expected \.parquet, \.npz or \.json"):
         ex.save(tmp_path / "ex.csv")
     assert folder_of(tmp_path) == []
 

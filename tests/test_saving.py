@@ -1,6 +1,8 @@
 """What is saved comes back as it was, or is refused; and a class is saved once it says how."""
 
+import base64
 import datetime
+import hashlib
 import json
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from whyclust.saving import registry
 X = np.abs(np.random.default_rng(4).normal(size=(60, 3)) + 3.0 * (np.arange(60) % 3)[:, None])
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 NAMES = np.array(["low", "mid", "high"])[np.arange(60) % 3]
-SUFFIXES = pytest.mark.parametrize("suffix", ["npz", "parquet"])
+SUFFIXES = pytest.mark.parametrize("suffix", ["npz", "parquet", "json"])
 
 
 def k_means(k=3):
@@ -154,12 +156,24 @@ HEADERS = {
 }
 
 
+def signed(path, change):
+    """Somebody has changed a JSON file and made a digest that fits."""
+    header = json.loads(path.read_text())["whyclust"]
+    text = change(header)
+    body = text if isinstance(text, str) else json.dumps(header)
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    path.write_text(f'{{"whyclust": {body}, "sha256": "{digest}"}}')
+    return path
+
+
 @SUFFIXES
 @pytest.mark.parametrize("name", HEADERS)
 def test_descriptions_that_make_no_explanation(suffix, name, tmp_path):
     path = wc.explain(k_means().fit(FRAME), FRAME).save(tmp_path / f"ex.{suffix}")
     if suffix == "parquet":
         rewritten(path, HEADERS[name])
+    elif suffix == "json":
+        signed(path, HEADERS[name])
     else:
         with np.load(path) as archive:
             arrays = dict(archive)
@@ -306,14 +320,131 @@ def test_names_of_arrays_tell_what_they_are(tmp_path):
         np.testing.assert_array_equal(archive["clusters"], ex.clusters)
 
 
+# --------------------------------------------------------------------------- JSON
+
+
+def test_other_tools_read_the_json(named, tmp_path):
+    """Strict JSON, and arrays that need no more than their type and shape."""
+    path = named.save(tmp_path / "ex.json")
+
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    body = json.loads(path.read_text(encoding="ascii"), parse_constant=refuse)["whyclust"]
+    entry = body["arrays"][body["content"]["parts"]["values"]["array"]]
+    found = np.frombuffer(base64.b64decode(entry["base64"]), entry["dtype"]).reshape(entry["shape"])
+    np.testing.assert_array_equal(found, named.values)
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_json_has_the_schema_of_npz(named, tmp_path):
+    with np.load(named.save(tmp_path / "ex.npz")) as archive:
+        header = json.loads(str(archive["whyclust"]))
+        names = {name for name in archive.files if name != "whyclust"}
+    body = json.loads(named.save(tmp_path / "ex.json").read_text())["whyclust"]
+    assert body["content"] == header["content"]
+    assert set(body["arrays"]) == names
+
+
+def test_floats_of_json_come_back_bit_for_bit(tmp_path):
+    odd = np.array([0.1, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1.7976931348623157e308, 1 / 3] * 3)
+
+    @wc.saved
+    @dataclass
+    class Toy:
+        arrays: dict
+        numbers: list
+
+    arrays = {
+        "plain": odd,
+        "big endian": odd.astype(">f8"),
+        "single": odd[:5].astype(np.float32),
+        "by columns": np.asfortranarray(odd.reshape(4, 6)),
+        "empty": odd[:0].reshape(0, 3),
+        "one": np.array(0.1),
+        "text": np.array(["ä", "", "long"]),
+        "times": np.array(["2020-01-01", "NaT"], dtype="datetime64[ns]"),
+    }
+    for suffix in ("json", "npz"):
+        again = wc.load(wc.save(Toy(arrays, odd.tolist()), tmp_path / f"toy.{suffix}"))
+        for name, array in arrays.items():
+            assert again.arrays[name].dtype == array.dtype
+            assert again.arrays[name].shape == array.shape
+            assert again.arrays[name].tobytes() == array.tobytes()
+            assert again.arrays[name].flags.writeable
+        assert np.array(again.numbers).tobytes() == odd.tobytes()
+
+
+def test_networks_and_sparse_rows_are_saved_as_json(tmp_path):
+    net = wc.neuralize(k_means().fit(X), X)
+    again = wc.load(wc.save(net, tmp_path / "net.json"))
+    np.testing.assert_array_equal(again.relevance(X).values, net.relevance(X).values)
+    table = sp.csr_array(np.where(X > 3, X, 0.0))
+    ex = wc.explain(k_means().fit(table), table)
+    found = wc.load(ex.save(tmp_path / "ex.json"))
+    np.testing.assert_array_equal(np.asarray(found.values), np.asarray(ex.values))
+
+
+def test_json_may_be_laid_out_anew_and_not_changed(tmp_path):
+    ex = wc.explain(k_means().fit(FRAME), FRAME)
+    path = ex.save(tmp_path / "ex.json")
+    document = json.loads(path.read_text())
+    path.write_text("\n " + json.dumps(document, indent=2), encoding="utf-8")
+    assert everything(wc.load(path)) == everything(ex)
+    path.write_text(json.dumps(document), encoding="utf-8-sig")
+    assert everything(wc.load(path)) == everything(ex)
+    text = document["whyclust"]["arrays"]["values"]["base64"]
+    document["whyclust"]["arrays"]["values"]["base64"] = ("B" if text[0] == "A" else "A") + text[1:]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"^ex\.json is not .*damaged: expected .*\.json from wc\.save\.$"):
+        wc.load(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"a":' * 100_000, '{"whyclust":' + "[" * 100_000, "{}", '{"whyclust": {}}', "[[[[", "{"],
+    ids=lambda text: text[:14],
+)
+def test_texts_that_are_nothing_of_ours(text, tmp_path):
+    (tmp_path / "ex.json").write_text(text)
+    with pytest.raises(ValueError, match=r"ex\.json is not a file that whyclust has written"):
+        wc.load(tmp_path / "ex.json")
+
+
+def _array_of(entry):
+    return lambda header: header["arrays"].update(values=entry)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _array_of({"dtype": "O", "shape": [1], "base64": "AAAAAAAAAAA="}),
+        _array_of({"dtype": "<f8", "shape": [60, 4], "base64": "AAAAAAAAAAA="}),
+        _array_of({"dtype": "<f8", "shape": [1], "base64": "AAAAAAAAAA\n="}),
+        _array_of({"dtype": "<f8", "shape": [1]}),
+        _array_of([1.0]),
+        lambda header: header["arrays"].clear(),
+        lambda header: header.update(arrays=[]),
+    ],
+)
+def test_arrays_of_json_that_are_none(change, tmp_path):
+    path = signed(wc.explain(k_means().fit(FRAME), FRAME).save(tmp_path / "ex.json"), change)
+    with pytest.raises(ValueError, match=r"ex\.json .*damaged"):
+        wc.load(path)
+
+
 # --------------------------------------------------------------------------- a class registers itself
 
 
 @pytest.fixture(autouse=True)
 def forgotten_afterwards():
+    """Tests register classes, also some of whyclust's once more: others shall not see it."""
+    known = dict(registry._BY_NAME)
     yield
-    for name in [name for name, entry in registry._BY_NAME.items() if entry.kind.__module__ == __name__]:
-        del registry._BY_NAME[name]
+    for name, entry in list(registry._BY_NAME.items()):
+        if entry.kind.__module__ == __name__:
+            del registry._BY_NAME[name]
+    registry._BY_NAME.update(known)
 
 
 def test_a_dataclass_is_saved_by_its_fields(tmp_path):
@@ -464,5 +595,5 @@ def test_a_deep_model_of_others_is_saved_as_all_are(tmp_path):
 def test_nothing_is_warned_of_where_all_comes_back(named, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for suffix in ("npz", "parquet"):
+        for suffix in ("npz", "parquet", "json"):
             assert everything(wc.load(named.save(tmp_path / f"ex.{suffix}"))) == everything(named)

@@ -312,5 +312,5 @@ class Explanation:
         return reach("to_html")(self, path, title=title, audit=audit)
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .parquet or .npz file, which :func:`whyclust.load` reads; no pickle."""
+        """Write to a .parquet, .npz or .json file, which :func:`whyclust.load` reads; no pickle."""
         return reach("save")(self, path)

@@ -7,28 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whyclust import __version__
-from whyclust.saving.packing import HEADER, Arrays
+from whyclust.saving.packing import HEADER, Arrays, as_ndarray
 
 
 def write(stream: Any, written: int, content: Any, arrays: Arrays) -> None:
     """Write an archive of one member for each array, and one of text."""
     header = {"format": written, "version": __version__, "content": content}
-    members: dict[str, Any] = {
-        key: array if isinstance(array, np.ndarray) else _as_bytes(array) for key, array in arrays.items()
-    }
+    members: dict[str, Any] = {key: as_ndarray(array) for key, array in arrays.items()}
     np.savez_compressed(stream, **{HEADER: np.array(json.dumps(header)), **members})
-
-
-def _as_bytes(table: Any) -> NDArray:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
 def read(path: Path) -> tuple[Any, Any, Any, Arrays]:

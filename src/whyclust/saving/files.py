@@ -5,20 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whyclust.saving import archives
+from whyclust.saving import archives, json_text
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.packing import pack, unpack
 from whyclust.saving.registry import UnknownKindError, of_thing
 
 # Files of format 1 are still read.
 FORMAT = 2
+# For everything; Parquet is for what has columns.
+_WRITERS = {".npz": archives.write, ".json": json_text.write}
+
+# Editors may put a mark and spaces before the text.
+_BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
 
 def save(thing: Any, path: str | Path) -> Path:
     """Write one of our estimators, a network or an explanation to a file.
 
-    Explanations go to .parquet or .npz, everything else to .npz. The file is complete or not
-    there at all. A class of your own is saved, too, once it is registered with :func:`whyclust.saved`.
+    Explanations go to .parquet, .npz or .json, everything else to .npz or .json. JSON is the largest, for
+    tools that read nothing else. The file is complete or not there at all. A class of your own is saved,
+    too, once it is registered with :func:`whyclust.saved`.
 
     Examples
     --------
@@ -43,11 +49,11 @@ def save(thing: Any, path: str | Path) -> Path:
         columns = entry.columns(thing)
         content, arrays = pack(thing)
         return write_whole(path, lambda stream: parquet.write(stream, FORMAT, content, arrays, columns))
-    if suffix != ".npz":
-        expected = ".npz" if entry.columns is None else ".parquet or .npz"
+    if suffix not in _WRITERS:
+        expected = ".npz or .json" if entry.columns is None else ".parquet, .npz or .json"
         raise ValueError(f"{path.name} ends in {suffix!r}, expected {expected}: rename the file.")
     content, arrays = pack(thing)
-    return write_whole(path, lambda stream: archives.write(stream, FORMAT, content, arrays))
+    return write_whole(path, lambda stream: _WRITERS[suffix](stream, FORMAT, content, arrays))
 
 
 def load(path: str | Path) -> Any:
@@ -62,8 +68,8 @@ def load(path: str | Path) -> Any:
     with path.open("rb") as stream:
         start = stream.read(4)
     refused = ValueError(
-        f"{path.name} is not a file that whyclust has written, or it is damaged: expected .npz or "
-        ".parquet from wc.save."
+        f"{path.name} is not a file that whyclust has written, or it is damaged: expected .npz, "
+        ".parquet or .json from wc.save."
     )
     try:
         if start == b"PAR1":
@@ -72,6 +78,8 @@ def load(path: str | Path) -> Any:
             written, version, content, arrays = parquet.read(path)
         elif start[:2] == b"PK":
             written, version, content, arrays = archives.read(path)
+        elif start.lstrip(_BEFORE_JSON)[:1] == b"{":
+            written, version, content, arrays = json_text.read(path)
         else:
             raise refused
     except Exception:  # whatever a damaged file raises, the user needs one sentence

@@ -6,6 +6,7 @@ array is numpy's, of numbers or fixed text, or a table of Arrow, which holds wha
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -63,6 +64,8 @@ def _is_pandas(thing: Any, name: str) -> bool:
 def _pack(thing: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(thing, np.generic) and not isinstance(thing, (np.datetime64, np.timedelta64)):
         thing = thing.item()
+    if isinstance(thing, float) and not math.isfinite(thing):
+        return {"float": str(thing)}  # JSON has no word for it
     if is_plain(thing):
         return thing
     if isinstance(thing, np.ndarray):
@@ -147,6 +150,18 @@ def _table(key: Any, packed: Any, arrays: Arrays) -> Any:
     return frame_together(table, unpack(packed["more"], arrays))
 
 
+def as_ndarray(array: Any) -> NDArray:
+    """An array as it is, and a table of Arrow as the bytes of a Parquet file."""
+    if isinstance(array, np.ndarray):
+        return array
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(array, sink)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
 def _read_parquet(written: NDArray) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -193,6 +208,7 @@ def _first_arrays(packed: Any, arrays: Arrays) -> Arrays:
 
 
 _READERS: dict[str, Any] = {
+    "float": lambda text, packed, arrays: float(text),
     "array": lambda key, packed, arrays: arrays[key],
     "objects": _objects,
     "sparse": _sparse,
