@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, OneHotEncoder, QuantileTransformer, StandardScaler
 
 import whyclust as wc
 from sparse_rows import random_rows
@@ -367,6 +369,66 @@ def test_axes_are_counted_as_numpy_does(pair):
         for axis in (1.0, "rows", (0, 1), [0], True):
             with pytest.raises(TypeError, match=r"axis.*expected 0, 1"):
                 method(axis=axis)
+
+
+def test_functions_of_numpy_sum_the_values(pair):
+    sparse, dense = pair
+    for function in (np.sum, np.mean):
+        for options in ({}, {"keepdims": True}, {"keepdims": False}, {"dtype": np.float64}):
+            for axis in (None, 0, 1, -1):
+                found = function(sparse.values, axis=axis, **options)
+                wanted = function(dense.values, axis=axis, **options)
+                assert found.shape == wanted.shape
+                assert found.dtype == wanted.dtype
+                assert largest(found - wanted) < BOUND
+        assert function(sparse.values, axis=1, dtype=np.float32).dtype == np.float32
+        with pytest.raises(np.exceptions.AxisError, match="axis=2 of values with two axes"):
+            function(sparse.values, axis=2)
+        with pytest.raises(TypeError, match="dtype=int64, expected a type of real numbers"):
+            function(sparse.values, dtype=np.int64)
+        for asked in ({"out": np.zeros(150)}, {"where": np.ones((150, 40), dtype=bool)}):
+            with pytest.raises(
+                TypeError, match=r"kept as factors, expected .*use numpy\.asarray\(values\)\."
+            ):
+                function(sparse.values, axis=1, **asked)
+
+
+QUANTILES = {"n_quantiles": 20, "random_state": 0}
+BEFORE_QUANTILES = {
+    "max-abs": [MaxAbsScaler()],
+    "standard": [StandardScaler(with_mean=False)],
+    "chosen columns": [VarianceThreshold(0.05), MaxAbsScaler()],
+    "quantiles": [QuantileTransformer(**QUANTILES), MaxAbsScaler()],
+}
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csr_matrix", "csc_array"])
+@pytest.mark.parametrize("steps", BEFORE_QUANTILES.values(), ids=BEFORE_QUANTILES)
+@pytest.mark.parametrize("distribution", ["uniform", "normal"])
+def test_a_scaler_before_quantiles_hands_on_sparse_rows(form, steps, distribution):
+    """Quantiles of sparse rows leave what is not stored at zero, which dense rows do not have."""
+    table = S.copy()
+    table.data[::7] = 0.0  # stored, and so not left out
+    table = FORMS[form](table)
+    quantiles = QuantileTransformer(output_distribution=distribution, **QUANTILES)
+    model = make_pipeline(*map(clone, steps), quantiles, k_means()).fit(table)
+    ex = wc.explain(model, table)
+    np.testing.assert_array_equal(ex.clusters, model.predict(table))
+    inside = wc.explain(model[-1], model[:-1].transform(table).toarray())
+    # Steps that look at one column each do not move relevance between columns.
+    kept = model[0].get_support() if hasattr(model[0], "get_support") else np.ones(40, dtype=bool)
+    assert largest(ex.values[:, kept] - inside.values) < BOUND
+    assert not ex.values[:, ~kept].any()
+    assert largest(ex.values.sum(axis=1) + ex.base_values - ex.explained) < BOUND
+
+
+def test_a_scaler_between_categories_and_quantiles():
+    table = np.array([["a", "x"], ["b", "x"], ["a", "y"], ["c", "y"]] * 10, dtype=object)
+    steps = [OneHotEncoder(), MaxAbsScaler(), QuantileTransformer(**QUANTILES)]
+    model = make_pipeline(*steps, k_means(2)).fit(table)
+    ex = wc.explain(model, table)
+    np.testing.assert_array_equal(ex.clusters, model.predict(table))
+    assert largest(ex.values.sum(axis=1) + ex.base_values - ex.explained) < BOUND
 
 
 def test_a_copy_is_never_promised_away(pair):

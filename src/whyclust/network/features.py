@@ -134,9 +134,17 @@ class AffineMap:
         """Map rows of x."""
         return (self.matrix @ (x - self.origin).T).T + self.offset
 
-    def transform(self, x: Any) -> NDArray:
+    def transform(self, x: Any) -> Any:
         """Map rows of x, which may hold NaN: column-wise maps keep it in its column."""
-        return self(np.asarray(x, dtype=np.float64))
+        if not is_sparse(x):
+            return self(np.asarray(x, dtype=np.float64))
+        if self.origin.any() or self.offset.any() or not self.columnwise:
+            return self(x.toarray().astype(np.float64, copy=False))
+        # The step behind it was fitted on sparse rows, and may leave out what is not stored: entries stay
+        # as they are stored, zeros too, which a product of sparse matrices would drop.
+        found = x.tocsr()[:, self.matrix.indices].astype(np.float64)
+        found.data *= self.matrix.data[found.indices]
+        return found
 
     def then(self, other: AffineMap) -> AffineMap:
         """Return this map followed by another."""

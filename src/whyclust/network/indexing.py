@@ -1,8 +1,9 @@
-"""What ``values[rows, columns]`` asks for: numpy's own rules for two axes, told in sentences."""
+"""What ``values[rows, columns]`` and sums ask for: numpy's own rules for two axes, told in sentences."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,32 @@ def read_axis(axis: Any) -> int | None:
     if not -2 <= axis < 2:
         raise np.exceptions.AxisError(f"axis={axis} of values with two axes, expected 0, 1, -1, -2 or None.")
     return int(axis) % 2
+
+
+def reduction(
+    name: str, dtype: Any, keepdims: bool, others: dict[str, Any]
+) -> Callable[[Any, int | None], Any]:
+    """How a sum over an axis is handed out: what `numpy.sum` and `numpy.mean` may ask for besides the axis.
+
+    >>> reduction("sum", np.float32, True, {})(np.array([1.0, 2.0]), 1)
+    array([[1.],
+           [2.]], dtype=float32)
+    """
+    # numpy's functions hand on out=None where nobody asked for it.
+    asked = [key for key, value in others.items() if not (key == "out" and value is None)]
+    if asked:
+        raise TypeError(
+            f"{name}({asked[0]}=…) was asked of values that are kept as factors, expected axis, dtype or "
+            f"keepdims: use numpy.asarray(values).{name}({asked[0]}=…)."
+        )
+    kind = None if dtype is None else np.dtype(dtype)
+    if kind is not None and kind.kind != "f":
+        raise TypeError(f"dtype={kind}, expected a type of real numbers, such as float64.")
+
+    def finish(found: Any, axis: int | None) -> Any:
+        found = found if kind is None else found.astype(kind)
+        if not keepdims:
+            return found
+        return np.reshape(found, (1, 1)) if axis is None else np.expand_dims(found, axis)
+
+    return finish

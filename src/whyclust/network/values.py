@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.network.competition import Competition
-from whyclust.network.indexing import read_axis, read_key
+from whyclust.network.indexing import read_axis, read_key, reduction
 from whyclust.network.tournament import Tournament
 from whyclust.saving.registry import saved
 
@@ -139,24 +139,28 @@ class FactoredValues:
             rows = np.arange(start, min(start + size, self.shape[0]))
             yield rows, self._dense(rows)
 
-    def sum(self, axis: int | None = None) -> Any:
-        """Sum over rows (0), columns (1) or all."""
-        axis = read_axis(axis)
+    def sum(
+        self, axis: int | None = None, dtype: Any = None, *, keepdims: bool = False, **others: Any
+    ) -> Any:
+        """Sum over rows (0), columns (1) or all; ``numpy.sum`` calls it."""
+        axis, finish = read_axis(axis), reduction("sum", dtype, keepdims, others)
         if axis == 1:
             sums = np.empty(self.shape[0], dtype=self.dtype)
             for rows, block in self.blocks():
                 sums[rows] = block.sum(axis=1)
-            return sums
+            return finish(sums, axis)
         total = np.zeros(self.shape[1])
         for _, block in self.blocks():
             total += block.sum(axis=0, dtype=float)
-        return total.sum() if axis is None else total
+        return finish(total.sum() if axis is None else total, axis)
 
-    def mean(self, axis: int | None = None) -> Any:
-        """Mean over rows (0), columns (1) or all."""
-        axis = read_axis(axis)
+    def mean(
+        self, axis: int | None = None, dtype: Any = None, *, keepdims: bool = False, **others: Any
+    ) -> Any:
+        """Mean over rows (0), columns (1) or all; ``numpy.mean`` calls it."""
+        axis, finish = read_axis(axis), reduction("mean", dtype, keepdims, others)
         count = self.shape[axis] if axis is not None else self.shape[0] * self.shape[1]
-        return self.sum(axis) / count
+        return finish(self.sum(axis) / count, axis)
 
     def top(self, count: int) -> tuple[NDArray, NDArray]:
         """Columns and values of each row's strongest features, by absolute value."""
