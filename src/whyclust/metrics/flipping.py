@@ -16,7 +16,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import Table, in_columns_of, read_table
 from whyclust.labels.surrogates import surrogate_of
 from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
-from whyclust.network import MinPool, Neuralized
+from whyclust.network import Neuralized
 from whyclust.network.apart import judges
 from whyclust.network.neuralizing import network_for
 from whyclust.perturbing.encoded import as_rows
@@ -272,7 +272,7 @@ class _Setting:
 
 
 def _inside(net: Neuralized) -> Inside:
-    if isinstance(net.pool, MinPool):
+    if net.pool.threshold is None:
         return lambda points, clusters: net.predict_rows(as_rows(points)) == clusters
     return lambda points, clusters: net.evidence_rows(as_rows(points), cluster=clusters) > 0
 
@@ -307,7 +307,7 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
         model, X = labelled.model, labelled.table
     table = read_table(X)
     net = network_for(model, table, threshold=threshold)
-    asked = getattr(net.pool, "threshold", None)
+    asked = net.pool.threshold
     if isinstance(explanation, Explanation) and threshold != asked:
         raise ValueError(
             "explanation asks which cluster is the most probable, but the model whether a probability "

@@ -22,7 +22,7 @@ from whyclust.network.heads import Head
 from whyclust.network.models import first_step, last_step
 from whyclust.network.network import Neuralized
 from whyclust.network.parts import network_parts
-from whyclust.network.pools import MinPool, SoftMinPool
+from whyclust.network.pools import SoftMinPool
 
 
 def neuralize(
@@ -91,7 +91,7 @@ def network_for(
         net = replace(net, pool=_absolute(net.head, threshold, net.model))
     if beta is not None:
         return replace(net, beta=_checked_beta(beta, net))
-    if not isinstance(net.pool, MinPool):  # a soft minimum has a stiffness of its own
+    if not net.pool.takes_beta:  # a soft minimum has a stiffness of its own
         return net
     if background is None and kept is not None:
         return net if net.beta == kept else replace(net, beta=kept)
@@ -149,7 +149,7 @@ def _checked_beta(beta: Any, net: Neuralized) -> float:
         raise ValueError(
             f"beta={beta!r} was given, expected a positive finite number: 1 / (mean evidence) is usual."
         )
-    if not isinstance(net.pool, MinPool):
+    if not net.pool.takes_beta:
         raise ValueError(
             f"beta={beta!r} was given for an absolute decision, whose soft minimum has a stiffness of its "
             "own: leave beta=None."
@@ -181,7 +181,7 @@ def cluster_ids(model: Any, head: Head) -> NDArray:
     if names is not None:
         return np.asarray(names)
     positions = np.arange(head.n_clusters, dtype=np.int32)
-    if getattr(head, "noise", None) is not None:
+    if head.noise is not None:
         positions[-1] = -1
     return positions
 
