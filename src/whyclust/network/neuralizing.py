@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -117,22 +116,23 @@ def _network(model: Any) -> tuple[Neuralized, float | None]:
         )
     _check_fitted(model)
     last = last_step(model)
-    features, head, pool, beta = network_parts(model)
+    parts = network_parts(model)
+    n_columns = parts.features.n_columns
     names = getattr(first_step(model), "feature_names_in_", None)
     net = Neuralized(
-        features,
-        head,
-        pool,
+        parts.features,
+        parts.head,
+        parts.pool,
         beta=1.0,
-        clusters=cluster_ids(last, head),
+        clusters=parts.cluster_ids,
         feature_names=tuple(
-            [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
+            [f"x{column}" for column in range(n_columns)] if names is None else map(str, names)
         ),
         named=names is not None,
         model=type(last).__name__,
-        kind=_kind((last, first_step(model)), features.n_columns),
+        kind=_kind((last, first_step(model)), n_columns),
     )
-    return net, beta
+    return net, parts.beta
 
 
 def is_number(value: Any) -> bool:
@@ -173,17 +173,6 @@ def _check_fitted(model: Any) -> None:
                 raise NotFittedError(
                     f"This {name}{part} is not fitted yet: call fit(X) before explaining it."
                 ) from None
-
-
-def cluster_ids(model: Any, head: Head) -> NDArray:
-    """The ids that ``predict`` returns: the model's own names, or positions, and −1 for noise."""
-    names = getattr(model, "cluster_ids_", None)
-    if names is not None:
-        return np.asarray(names)
-    positions = np.arange(head.n_clusters, dtype=np.int32)
-    if head.noise is not None:
-        positions[-1] = -1
-    return positions
 
 
 def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:
