@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import singledispatch
 from numbers import Real
 from typing import Any
 
@@ -75,17 +76,15 @@ def network_for(
     β is the one given, or that of the background, or what the model kept from its fit, or that of the rows,
     in this order; a network has one already.
     """
-    kept: float | None
-    if isinstance(model, Neuralized):
-        net, kept = model, model.beta
-    elif is_encoder_pair(model):
+    if is_encoder_pair(model):
         from whyclust.deep.networks.pairs import pair_network
 
         encoder, second = model
         net, kept = pair_network(encoder, second, rows if background is None else background)
     else:
         net, kept = _network(model)
-        refuse_another_predict(model, net, background if rows is None else rows)
+        if net is not model:
+            refuse_another_predict(model, net, background if rows is None else rows)
     if threshold is not None:
         net = replace(net, pool=_absolute(net.head, threshold, net.model))
     if beta is not None:
@@ -108,6 +107,7 @@ def is_encoder_pair(model: Any) -> bool:
     return torch is not None and is_pair and isinstance(model[0], torch.nn.Module)
 
 
+@singledispatch
 def _network(model: Any) -> tuple[Neuralized, float | None]:
     """The network of a fitted clustering, and the β that it kept from its fit."""
     if isinstance(model, type):
@@ -133,6 +133,11 @@ def _network(model: Any) -> tuple[Neuralized, float | None]:
         kind=_kind((last, first_step(model)), n_columns),
     )
     return net, parts.beta
+
+
+@_network.register
+def _(model: Neuralized) -> tuple[Neuralized, float | None]:
+    return model, model.beta
 
 
 def is_number(value: Any) -> bool:
