@@ -30,8 +30,8 @@ NETWORK = (
     ),
     Mutation(
         "soft minimum of another stiffness",
-        "p = _softmin(h, smallest, self.stiffness,",
-        "p = _softmin(h, smallest, 2 * self.stiffness,",
+        "return _softmin(h, smallest, self.stiffness,",
+        "return _softmin(h, smallest, 2 * self.stiffness,",
         "test_closed_forms.py test_propositions.py -k 'equals_the_papers or proposition_7'",
     ),
     Mutation(

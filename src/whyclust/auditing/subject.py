@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import take_rows
-from whyclust.cluster import PrototypeSurrogate
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.inputs.reading import InputTable
 from whyclust.labels.given import is_labels
-from whyclust.labels.surrogates import surrogate_of
+from whyclust.labels.surrogates import surrogate_in, surrogate_of
 from whyclust.network import Neuralized, neuralize
 from whyclust.network.models import last_step, read_for
 from whyclust.network.neuralizing import network_for
@@ -79,13 +79,13 @@ def subject_of(model: Any, X: Any, background: Any = None) -> Subject:
         )
     table = read_for(model, X)
     net = network_for(model, table, background)
-    fixed = _why_fixed(model)
+    fixed, surrogate = _why_fixed(model), surrogate_in(model)
     return Subject(
         net=net,
         table=table,
         model=model if fixed is None else None,
         fixed=fixed,
-        fidelity=getattr(last_step(model), "fidelity_", None),
+        fidelity=None if surrogate is None else surrogate.fidelity_,
     )
 
 
@@ -96,15 +96,19 @@ def labels_alone(source: str | None) -> str:
     return f"{source} cannot assign rows that it was not fitted on, so its refits cannot be compared"
 
 
+@singledispatch
 def _why_fixed(model: Any) -> str | None:
     """Why a model cannot be fitted again; None where it can."""
-    if isinstance(model, Neuralized):
-        return "a network was given, or one loaded from a file, which cannot be fitted again"
-    if isinstance(last_step(model), PrototypeSurrogate):
+    if surrogate_in(model) is not None:
         return "a surrogate stands for labels, and labels cannot be fitted again"
     if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict")):
         return f"a {type(model).__name__} cannot be fitted again as scikit-learn's estimators can"
     return None
+
+
+@_why_fixed.register
+def _(model: Neuralized) -> str:
+    return "a network was given, or one loaded from a file, which cannot be fitted again"
 
 
 def rows_of(table: InputTable, rows: NDArray) -> InputTable:

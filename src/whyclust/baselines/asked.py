@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.network import MinPool, Neuralized
+from whyclust.network import Neuralized
 from whyclust.network.gradient import gradient
 from whyclust.perturbing.encoded import as_rows
 from whyclust.perturbing.imputation import KernelDensity
@@ -111,7 +111,7 @@ class Asked:
 
     def indicator(self, points: NDArray, rows: NDArray | None = None) -> NDArray:
         """g_c: 1 where the point is in the cluster, or on its side of the one boundary asked about."""
-        if self.against is None and isinstance(self.net.pool, MinPool):
+        if self.against is None and self.net.pool.threshold is None:
             clusters = self.clusters[self.every_row if rows is None else rows]
             return (self.predict(points) == clusters).astype(np.float64)
         return (self.evidence(points, rows) > 0).astype(np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust._frames import read_frame
@@ -48,9 +49,10 @@ def read_reference(asked: Asked, reference: Any) -> NDArray:
 
 def _named(reference: Any) -> Any:
     """A frame of one row, where the reference names its columns, as a frame or a Series does; else None."""
-    if getattr(reference, "ndim", 2) != 1:
+    # Frames of pandas have an index, too.
+    names = None if hasattr(reference, "columns") else getattr(reference, "index", None)
+    if not hasattr(names, "is_unique"):
         return read_frame(reference, "reference")
-    names = getattr(reference, "index", None)
-    if not hasattr(names, "is_unique") or type(names).__name__ == "RangeIndex":
-        return None  # a list, an array, or a Series that was made of one
+    if isinstance(names, pd.RangeIndex):
+        return None  # a Series that was made of a list or an array
     return reference.to_frame().T.infer_objects()

@@ -139,6 +139,9 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    # Asked for before anyone finds out whether the model is fitted.
+    fidelity_: Fidelity | None = None
+
     def __init__(
         self,
         *,

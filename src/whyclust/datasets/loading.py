@@ -12,7 +12,7 @@ import pandas as pd
 from whyclust.datasets.catalogue import ENTRIES, Entry, entry_of
 from whyclust.datasets.dataset import Dataset
 from whyclust.datasets.documents import draw_documents, mean_vectors, tf_idf, words_of
-from whyclust.datasets.origins import ORIGINS, WebFile
+from whyclust.datasets.origins import ORIGINS
 from whyclust.datasets.places import cache_folder, data_folder, find_file, read_arrays
 from whyclust.datasets.preparation import prepare_images, prepare_table
 
@@ -157,9 +157,10 @@ def _origin(entry: Entry) -> str:
     if path is not None:
         return str(path)
     origin = ORIGINS.get(entry.name)
-    if isinstance(origin, WebFile) and (cache_folder() / origin.file).is_file():
-        return str(cache_folder() / origin.file)
-    return f"put {entry.file} into the folder in WHYCLUST_DATA" if origin is None else origin.told
+    if origin is None:
+        return f"put {entry.file} into the folder in WHYCLUST_DATA"
+    kept = None if origin.published is None else cache_folder() / origin.published
+    return origin.told if kept is None or not kept.is_file() else str(kept)
 
 
 def _arrays_of(entry: Entry, *, download: bool) -> dict[str, Any]:

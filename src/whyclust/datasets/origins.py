@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,6 +27,11 @@ class Origin(Protocol):
     @property
     def told(self) -> str:
         """In words."""
+        ...
+
+    @property
+    def published(self) -> str | None:
+        """Name in the cache of the file as it is published; None where that is not what is kept."""
         ...
 
     def arrays(self, cache: Path, download: bool) -> dict[str, Any]:
@@ -45,6 +50,7 @@ class WineOfScikitLearn:
     """A set that scikit-learn brings along."""
 
     told: str = "scikit-learn's load_wine"
+    published: ClassVar[str | None] = None
 
     def arrays(self, cache: Path, download: bool) -> dict[str, Any]:
         """Read it; no network is needed."""
@@ -88,6 +94,11 @@ class WebFile:
     def told(self) -> str:
         """The address."""
         return self.url
+
+    @property
+    def published(self) -> str:
+        """The file itself."""
+        return self.file
 
     def arrays(self, cache: Path, download: bool) -> dict[str, Any]:
         """Download it, if it is not in the cache, and read it."""
@@ -138,6 +149,7 @@ class OpenML:
     dtype: str = "uint8"
     class_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
+    published: ClassVar[str | None] = None
 
     @property
     def told(self) -> str:
@@ -176,6 +188,7 @@ class NewsgroupsOfScikitLearn:
     file: str
     remove: tuple[str, ...]
     told: str = "scikit-learn's fetch_20newsgroups"
+    published: ClassVar[str | None] = None
 
     def arrays(self, cache: Path, download: bool) -> dict[str, Any]:
         """Download it and keep it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import torch
@@ -52,8 +53,8 @@ class AutoencoderClusterer(DeepClusterer):
 
     @property
     def pretrained(self) -> bool:
-        """Whether the autoencoder is another fitted model's."""
-        return isinstance(self.autoencoder, DeepClusterer)
+        """Whether the autoencoder is another fitted model's, and no pair of modules."""
+        return not isinstance(self.autoencoder, (tuple, list, type(None)))
 
     def _embedding_width(self, n_features: int) -> int:
         """Size of the embedding where none is given."""
@@ -117,14 +118,9 @@ class PretrainedClusterer(AutoencoderClusterer):
     pretrain_epochs: int = setting(100, whole(0))
 
 
+@singledispatch
 def _modules(given: Any) -> tuple[nn.Module, nn.Module]:
     """Encoder and decoder: a fitted model's, or a pair."""
-    if isinstance(given, DeepClusterer):
-        check_is_fitted(given, msg="autoencoder is a %(name)s that is not fitted yet: call its fit first.")
-        network = getattr(given.model_, "autoencoder", None)
-        if network is None:
-            raise ValueError(f"autoencoder is a {type(given).__name__}, which has no autoencoder to share.")
-        return network.encoder, network.decoder
     pair = given if isinstance(given, (tuple, list)) else ()
     if len(pair) != 2 or not all(isinstance(module, nn.Module) for module in pair):
         raise TypeError(
@@ -132,3 +128,12 @@ def _modules(given: Any) -> tuple[nn.Module, nn.Module]:
             "modules, or a fitted deep clustering."
         )
     return pair[0], pair[1]
+
+
+@_modules.register
+def _(given: DeepClusterer) -> tuple[nn.Module, nn.Module]:
+    check_is_fitted(given, msg="autoencoder is a %(name)s that is not fitted yet: call its fit first.")
+    network: Any = dict(given.model_.named_children()).get("autoencoder")
+    if network is None:
+        raise ValueError(f"autoencoder is a {type(given).__name__}, which has no autoencoder to share.")
+    return network.encoder, network.decoder

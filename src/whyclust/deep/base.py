@@ -23,7 +23,7 @@ from whyclust.deep.generation import Generative, spreads
 from whyclust.deep.parameters import Declared, number, optional, path, setting, whole
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training.devices import choose_device, seed_torch
-from whyclust.deep.training.keeping import Bar, Keeper, Runs, fingerprint
+from whyclust.deep.training.keeping import Bar, Keeper, Runs, fingerprint, in_words
 from whyclust.deep.training.loop import Progress, evaluating, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.inputs import Images
@@ -241,10 +241,9 @@ class DeepClusterer(
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray:
         """The table in single precision."""
         least = 2 if reset else 1
-        shape = getattr(self, "image_shape", None)
-        if shape is not None and np.ndim(X) in (3, 4):
+        if self.image_shape is not None and np.ndim(X) in (3, 4):
             X = np.asarray(X)
-            Images(tuple(shape)).refuse_other(Images(X.shape[1:]), "X")
+            Images(tuple(self.image_shape)).refuse_other(Images(X.shape[1:]), "X")
             X = X.reshape(len(X), -1)
         table = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64], ensure_min_samples=least)
         largest = float(max(table.max(), -table.min()))
@@ -331,3 +330,8 @@ class DeepClusterer(
                 "at least one row: points of the embedding, as transform returns them."
             )
         return self._over_rows(self.model_.decode, points)
+
+
+@in_words.register
+def _(value: DeepClusterer) -> str:
+    return in_words(value.model_) if "model_" in vars(value) else repr(value)

@@ -16,6 +16,8 @@ class Generative:
     """What a clustering with a decoder can show of its clusters."""
 
     n_clusters: int
+    # The shape of a row that is an image; what is made for tables has none.
+    image_shape: tuple[int, int, int] | None = None
     cluster_centers_: NDArray
     cluster_spreads_: NDArray
     empty_clusters_: NDArray

@@ -106,7 +106,8 @@ class Declared:
         super().__init_subclass__(**options)
         merged = _own_settings(cls)
         for base in cls.__mro__[1:]:
-            merged = {**merged, **{n: s for n, s in getattr(base, "declared", {}).items() if n not in merged}}
+            inherited = vars(base).get("declared", {})  # other libraries' mixins declare nothing
+            merged = {**merged, **{name: one for name, one in inherited.items() if name not in merged}}
         # What a class adds comes first, after what can be passed by position.
         cls.declared = dict(sorted(merged.items(), key=lambda item: not item[1].positional))
         if "__init__" not in vars(cls):
@@ -119,10 +120,10 @@ class Declared:
             declared.check(name, getattr(self, name))
 
 
-def _own_settings(cls: type) -> dict[str, Setting]:
+def _own_settings(cls: type[Declared]) -> dict[str, Setting]:
     """What the body of a class declares, or gives another default; taken out of the class."""
     own: dict[str, Setting] = {}
-    known: dict[str, Setting] = getattr(cls, "declared", {})
+    known = cls.declared
     for name in list(inspect.get_annotations(cls)):
         value = vars(cls).get(name, inspect.Parameter.empty)
         if isinstance(value, Setting):
@@ -164,7 +165,7 @@ _HEADING = "Parameters\n----------\n"
 _NEXT = re.compile(r"\n\n(?=[A-Z][A-Za-z ]+\n-{3,}\n)")
 
 
-def _described(cls: type) -> str | None:
+def _described(cls: type[Declared]) -> str | None:
     """The docstring of a class, with the parameters that its bases describe after its own."""
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
     if not text:
@@ -173,7 +174,7 @@ def _described(cls: type) -> str | None:
     for base in cls.__mro__[1:]:
         described = {**_entries(vars(base).get("__doc__") or ""), **described}
     own = _entries(text)
-    names = [name for name in getattr(cls, "declared", {}) if name in own or name in described]
+    names = [name for name in cls.declared if name in own or name in described]
     section = _HEADING + "\n".join(own.get(name) or described[name] for name in names)
     before, after = _around(text)
     return before.rstrip() + "\n\n" + section + ("\n\n" + after if after else "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
         if isinstance(value, np.ndarray):
             arrays[f"fitted.{name}"] = value
         else:
-            fitted[name] = _plain(name, value)
+            fitted[name] = _plain(value, name)
     return description, arrays
 
 
@@ -105,22 +106,27 @@ def _settings(estimator: DeepClusterer) -> dict[str, Any]:
     settings |= {name: value for name, value in _LOCAL.items() if name in settings}
     if not isinstance(settings.get("random_state"), (int, np.integer, type(None))):
         settings["random_state"] = None  # a generator's state is of no use to a fitted model
-    return {name: _plain(name, value) for name, value in settings.items()}
+    return {name: _plain(value, name) for name, value in settings.items()}
 
 
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, DeepClusterer):
-        entry: Any = of_thing(value)
-        return {"class": entry.name, "settings": _settings(value)}
+@singledispatch
+def _plain(value: Any, name: str) -> Any:
+    """A value in JSON's words."""
     if isinstance(value, (tuple, list)):
-        return [_plain(name, item) for item in value]
+        return [_plain(item, name) for item in value]
     if isinstance(value, np.ndarray):
-        return _plain(name, value.tolist())
+        return _plain(value.tolist(), name)
     if isinstance(value, (np.generic, np.bool_)):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{name} is a {type(value).__name__}, which cannot be written to a file without code.")
+
+
+@_plain.register
+def _(value: DeepClusterer, name: str) -> dict[str, Any]:
+    entry: Any = of_thing(value)
+    return {"class": entry.name, "settings": _settings(value)}
 
 
 def _value(stored: Any) -> Any:

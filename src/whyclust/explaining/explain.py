@@ -13,8 +13,7 @@ from whyclust.explaining.origin import prepared_rows
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import in_columns_of, read_input
-from whyclust.labels.surrogates import surrogate_of
-from whyclust.network.models import last_step
+from whyclust.labels.surrogates import surrogate_in, surrogate_of
 from whyclust.network.neuralizing import network_for
 
 
@@ -112,7 +111,8 @@ def explain(
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
-    fidelity = getattr(last_step(model), "fidelity_", None)
+    surrogate = surrogate_in(model)
+    fidelity = None if surrogate is None else surrogate.fidelity_
     doubt = None if fidelity is None else fidelity.warning()
     if doubt is not None:
         warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from whyclust._frames import is_frame
 from whyclust.explaining.explanation import PER_ROW, Explanation
-from whyclust.network.values import FactoredValues
 
 
 def joined(parts: list[Explanation]) -> Explanation:
@@ -35,7 +34,7 @@ def joined(parts: list[Explanation]) -> Explanation:
     joined_rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in per_row}
     return replace(
         first,
-        values=_values([part.values for part in parts]),
+        values=_values(parts),
         data=_data([part.data for part in parts]),
         kind=kind,
         origin=None,
@@ -61,17 +60,17 @@ def _short(value: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _values(parts: list[Any]) -> Any:
-    if not any(isinstance(part, FactoredValues) for part in parts):
-        return np.concatenate(parts)
-    first = parts[0]
-    if not all(isinstance(part, FactoredValues) and part.folded is first.folded for part in parts):
-        return np.concatenate([np.asarray(part) for part in parts])
+def _values(parts: list[Explanation]) -> Any:
+    values = [part.values for part in parts]
+    first = values[0]
+    factored = all(part.is_factored for part in parts)
+    if not factored or any(part.folded is not first.folded for part in values):
+        return np.concatenate([np.asarray(part) for part in values])
     return replace(
         first,
-        points=sp.csr_array(sp.vstack([part.points for part in parts])),
-        clusters=np.concatenate([part.clusters for part in parts]),
-        weights=np.concatenate([part.weights for part in parts], axis=1),
+        points=sp.csr_array(sp.vstack([part.points for part in values])),
+        clusters=np.concatenate([part.clusters for part in values]),
+        weights=np.concatenate([part.weights for part in values], axis=1),
     )
 
 

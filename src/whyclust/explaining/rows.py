@@ -67,12 +67,11 @@ def explain_rows(
     grouping, grouped_names = (None, names) if groups is None else grouping_of(groups, names, table)
     cluster = in_rows_of(cluster, table.row_labels, "cluster")
     against = in_rows_of(against, table.row_labels, "against")
-    threshold = getattr(net.pool, "threshold", None)
-    question = Question.of(cluster, against, given=given is not None, threshold=threshold)
+    question = Question.of(cluster, against, given=given is not None, threshold=net.pool.threshold)
     if question.about == "given":
         cluster = given
     found, parts = relevance_apart(net, table, cluster=cluster, against=against, rule=rule, groups=grouping)
-    has_noise = getattr(net.head, "noise", None) is not None
+    has_noise = net.head.noise is not None
     if prepared is not None:
         found = reach("answer")(method, options or {}, parts, prepared, found, against, grouping)
     kind = net.kind if table.kind == TABLE else table.kind

@@ -48,7 +48,7 @@ def _restored(parts: dict[str, Any]) -> Explanation:
     found = Explanation(**{**known, "data": data, "index": np.asarray(index)})
     n_rows, n_columns = found.shape
     per_row = [getattr(found, name) for name in PER_ROW] + ([] if found.given is None else [found.given])
-    fits = (
+    if not (
         found.values.dtype.kind == "f"
         and found.data.shape == (n_rows, n_columns)
         and all(array.shape == (n_rows,) for array in [*per_row, found.index])
@@ -59,8 +59,7 @@ def _restored(parts: dict[str, Any]) -> Explanation:
         and isinstance(found.provenance, Provenance)
         and isinstance(found.kind, InputKind)
         and isinstance(found.fidelity, Fidelity | None)
-    )
-    if not fits:
+    ):
         raise ValueError("The parts do not make an explanation.")
     return found
 

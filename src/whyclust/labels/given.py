@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from whyclust._frames import in_rows_of, read_frame
 from whyclust.inputs.reading import InputTable, plain_tensor
-from whyclust.network import Neuralized
 
 # What clusterings call a row in no cluster; among names it is written '-1'.
 NOISE = -1
@@ -25,7 +24,7 @@ def is_labels(model: Any) -> bool:
     if isinstance(model, (list, tuple, range, np.ndarray)):
         return True
     table_like = hasattr(model, "__array__") and hasattr(model, "__len__")
-    return table_like and not isinstance(model, (type, Neuralized)) and not hasattr(model, "fit")
+    return table_like and not isinstance(model, type) and not hasattr(model, "fit")
 
 
 def noise_of(labels: NDArray) -> Any:

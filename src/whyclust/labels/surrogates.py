@@ -107,6 +107,12 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
     return FittedSurrogate(fitted, table, labels, source)
 
 
+def surrogate_in(model: Any) -> PrototypeSurrogate | None:
+    """The surrogate that a model is, or that its Pipeline ends in; None where it is no surrogate."""
+    last = last_step(model)
+    return last if isinstance(last, PrototypeSurrogate) else None
+
+
 def _refuse_other_rows(model: Any, table: InputTable, prepared: bool) -> None:
     """DBSCAN keeps the rows at its cores: where they are others now, the labels belong to other rows."""
     cores, places = getattr(model, "components_", None), getattr(model, "core_sample_indices_", None)

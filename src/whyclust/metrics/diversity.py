@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import numeric, read_input
-from whyclust.metrics.reading import refuse_bad_relevance, top_mask
+from whyclust.metrics.reading import explanation_in, refuse_bad_relevance, top_mask
 
 
 def diversity(importance: Any, *, top: int | None = None) -> float:
@@ -78,9 +78,10 @@ def _given_sets(importance: Any) -> list[frozenset[Any]] | None:
 
 
 def _top_sets(importance: Any, top: int | None) -> list[frozenset[int]]:
-    if isinstance(importance, Explanation):
-        names, strength = cluster_importance(importance)
-        called = [importance.named(name) for name in names.tolist()]
+    explained = explanation_in(importance)
+    if explained is not None:
+        names, strength = cluster_importance(explained)
+        called = [explained.named(name) for name in names.tolist()]
     else:
         strength = np.abs(np.asarray(numeric(read_input(importance, "importance").data, "importance"), float))
         called = [f"cluster {position}" for position in range(len(strength))]
@@ -105,13 +106,14 @@ def cluster_importance(explanation: Explanation) -> tuple[NDArray, NDArray]:
     """Clusters other than noise, and the mean of |relevance| over the rows explained for each."""
     names, codes = np.unique(explanation.clusters, return_inverse=True)
     total = np.zeros((len(names), explanation.shape[1]))
-    for rows, block in _blocks(explanation.values):
+    for rows, block in _blocks(explanation):
         np.add.at(total, codes[rows], np.abs(block))
     total /= np.bincount(codes)[:, None]
     real = np.array([not explanation.is_noise(name) for name in names])
     return names[real], total[real]
 
 
-def _blocks(values: Any) -> Iterable[tuple[NDArray, NDArray]]:
+def _blocks(explanation: Explanation) -> Iterable[tuple[NDArray, NDArray]]:
     """Relevance of sparse tables is made block by block, never all at once."""
-    return values.blocks() if hasattr(values, "blocks") else [(np.arange(len(values)), values)]
+    values = explanation.values
+    return values.blocks() if explanation.is_factored else [(np.arange(len(values)), values)]

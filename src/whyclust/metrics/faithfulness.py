@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import one_of
 from whyclust._frames import in_library_of, is_frame, take_columns
-from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input
 from whyclust.metrics.reading import (
+    explanation_in,
     in_order_of,
     read_codes,
     read_relevance,
@@ -138,9 +138,10 @@ def faithfulness(
     """
     one_of("imputer", imputer, IMPUTERS)
     importance = _importance(explanation, X, top, column_names(model))
-    data = _removable(in_order_of(explanation, X), imputer)
-    if isinstance(explanation, Explanation):
-        _refuse_other_values(explanation.data, data)
+    explained = explanation_in(explanation)
+    data = _removable(in_order_of(explained, X), imputer)
+    if explained is not None:
+        _refuse_other_values(explained.data, data)
     predict = _predictor(model, data, X)
     measure = _measure(predict(data), labels, read_input(X))
     full = measure(predict(data))
@@ -164,7 +165,7 @@ def faithfulness(
             f"The removal of each feature costs the same, {drop[0]:.4g}, so that no correlation is defined: "
             + ("expected a clustering that depends on X." if cumulative else "try cumulative=True.")
         )
-    names = explanation.feature_names if isinstance(explanation, Explanation) else read_input(X).names
+    names = read_input(X).names if explained is None else explained.feature_names
     return Faithfulness(
         value=float(pearsonr(importance, drop).statistic),
         spearman=float(spearmanr(importance, drop).statistic),
@@ -190,7 +191,7 @@ def _importance(explanation: Any, X: Any, top: int | None, known: list[str] | No
         explanation = explanation.to_frame().T
         values = read_relevance(explanation, "explanation", names)
         refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
-    elif not isinstance(explanation, Explanation) and np.ndim(explanation) == 1:
+    elif explanation_in(explanation) is None and np.ndim(explanation) == 1:
         values = np.asarray(numeric(np.asarray(explanation), "explanation"), dtype=np.float64)[None]
         refuse_other_rows((shape[0], values.shape[1]), shape, "explanation")
         refuse_bad_relevance(values, "explanation")

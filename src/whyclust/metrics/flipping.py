@@ -15,8 +15,14 @@ from whyclust._frames import to_array
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import InputTable, in_columns_of, read_input
 from whyclust.labels.surrogates import surrogate_of
-from whyclust.metrics.reading import in_order_of, read_numbers, read_relevance, refuse_other_rows
-from whyclust.network import MinPool, Neuralized
+from whyclust.metrics.reading import (
+    explanation_in,
+    in_order_of,
+    read_numbers,
+    read_relevance,
+    refuse_other_rows,
+)
+from whyclust.network import Neuralized
 from whyclust.network.apart import judges
 from whyclust.network.neuralizing import network_for
 from whyclust.perturbing.encoded import as_rows
@@ -129,7 +135,7 @@ def flipping_auc(
     one_of("order", order, ORDERS)
     n_repeats = whole_number("n_repeats", n_repeats, 1)
     random_state = whole_number("random_state", random_state, 0)
-    setting = _setting(model, X, background, explanation)
+    setting = _setting(model, X, background, explanation_in(explanation))
     return _score(setting, explanation, imputer, n_repeats, order, random_state)
 
 
@@ -148,18 +154,16 @@ def _score(
     order: str,
     random_state: int,
 ) -> FlippingResult:
-    relevance = _read_explanation(explanation, setting)
-    if isinstance(explanation, Explanation):
-        clusters = explanation.clusters
-    else:
-        clusters = setting.assigned
+    explained = explanation_in(explanation)
+    relevance = _read_relevance(explanation, explained, setting)
+    clusters = setting.assigned if explained is None else explained.clusters
     filler = _imputer(imputer, setting)
     generator = np.random.default_rng(random_state)
     # Reversed, removal is insertion from the least relevant column on.
     signed = -relevance if order == "insert" else relevance
     ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
     hits = np.empty((setting.n_columns + 1, n_repeats, len(relevance)), dtype=np.float32)
-    for inside, rows in setting.judges(explanation):
+    for inside, rows in setting.judges(explained):
         hits[:, :, rows] = _curves(filler, setting, rows, ranks, clusters, inside, n_repeats, generator)
     if order == "delete":
         hits = hits[::-1]
@@ -193,8 +197,7 @@ def _curves(
     """g_c of these rows for every number of known columns, draw and point, block by block."""
     points, ranks, clusters = setting.points[rows], ranks[rows], clusters[rows]
     n_points, n_columns = ranks.shape
-    n_known = len(filler.rows) if isinstance(filler, KernelDensity) else 0
-    size = max(1, _BLOCK_NUMBERS // max(n_known, n_repeats * points.shape[1], 1))
+    size = max(1, _BLOCK_NUMBERS // max(filler.n_rows, n_repeats * points.shape[1], 1))
     hits = np.empty((n_columns + 1, n_repeats, n_points), dtype=np.float32)
     for start in range(0, n_points, size):
         block = slice(start, start + size)
@@ -255,7 +258,7 @@ class _Setting:
     def n_columns(self) -> int:
         return self.table.shape[1]
 
-    def judges(self, explanation: Any) -> list[tuple[Inside, NDArray]]:
+    def judges(self, explained: Explanation | None) -> list[tuple[Inside, NDArray]]:
         """Whether points are in clusters, and the rows for which this is asked.
 
         Each row is judged by the decision that was explained: rows of clusters leave noise aside, and
@@ -266,23 +269,23 @@ class _Setting:
             return [(lambda points, clusters: self.predict(points) == clusters, every)]
         net = self.prepared.rows.net
         parts = [(net, every)]
-        if isinstance(explanation, Explanation):
-            parts = judges(net, explanation.clusters, explanation.assigned)
+        if explained is not None:
+            parts = judges(net, explained.clusters, explained.assigned)
         return [(_inside(net), rows) for net, rows in parts]
 
 
 def _inside(net: Neuralized) -> Inside:
-    if isinstance(net.pool, MinPool):
+    if net.pool.threshold is None:
         return lambda points, clusters: net.predict_rows(as_rows(points)) == clusters
     return lambda points, clusters: net.evidence_rows(as_rows(points), cluster=clusters) > 0
 
 
-def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
+def _setting(model: Any, X: Any, background: Any, explained: Explanation | None) -> _Setting:
     threshold = None
-    if isinstance(explanation, Explanation):
-        X = in_order_of(explanation, X)
-        threshold = explanation.question.threshold
-        if explanation.question.duel:
+    if explained is not None:
+        X = in_order_of(explained, X)
+        threshold = explained.question.threshold
+        if explained.question.duel:
             raise ValueError(
                 "explanation compares with one competitor (against=), but here it is asked whether a row is "
                 "in its cluster: explain without against=."
@@ -307,8 +310,8 @@ def _setting(model: Any, X: Any, background: Any, explanation: Any) -> _Setting:
         model, X = labelled.model, labelled.table
     table = read_input(X)
     net = network_for(model, table, threshold=threshold)
-    asked = getattr(net.pool, "threshold", None)
-    if isinstance(explanation, Explanation) and threshold != asked:
+    asked = net.pool.threshold
+    if explained is not None and threshold != asked:
         raise ValueError(
             "explanation asks which cluster is the most probable, but the model whether a probability "
             f"exceeds {asked:g}: explain this very model."
@@ -330,17 +333,17 @@ def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]
     return predict
 
 
-def _read_explanation(explanation: Any, setting: _Setting) -> NDArray:
+def _read_relevance(given: Any, explained: Explanation | None, setting: _Setting) -> NDArray:
     """Relevance of these very rows by this very model, which must put their columns in some order."""
     table = setting.table
-    relevance = read_relevance(explanation, "explanation", setting.given_names, table.row_labels)
+    relevance = read_relevance(given, "explanation", setting.given_names, table.row_labels)
     refuse_other_rows(relevance.shape, table.shape, "explanation")
-    if not isinstance(explanation, Explanation) and setting.order is not None:
+    if explained is None and setting.order is not None:
         relevance = relevance[:, setting.order]
-    if isinstance(explanation, Explanation):
-        if not _same(explanation.data, table.data):
+    if explained is not None:
+        if not _same(explained.data, table.data):
             raise ValueError("explanation is of rows with other values than X: explain these very rows.")
-        elsewhere = float(np.mean(explanation.assigned != setting.assigned))
+        elsewhere = float(np.mean(explained.assigned != setting.assigned))
         if elsewhere > _ROUNDING:
             raise ValueError(
                 f"explanation is of another model, or of X in other units: by this model {elsewhere:.0%} of "

@@ -53,6 +53,14 @@ def read_numbers(X: Any, called: str = "X") -> NDArray:
     return values
 
 
+def explanation_in(given: Any) -> Explanation | None:
+    """The explanation, where one was given; None where it is relevance in an array or a frame.
+
+    Metrics take either: this is where they are told apart.
+    """
+    return given if isinstance(given, Explanation) else None
+
+
 def read_relevance(
     explanation: Any, called: str, columns: list[str] | None = None, index: Any = None
 ) -> NDArray:
@@ -60,10 +68,11 @@ def read_relevance(
 
     Named columns of a frame are brought into the order of `columns`, its rows into that of `index`.
     """
-    if isinstance(explanation, Explanation):
-        if explanation.is_factored:
-            refuse_too_large(read_input(explanation.data), called)
-        values = np.asarray(explanation.values, dtype=np.float64)
+    explained = explanation_in(explanation)
+    if explained is not None:
+        if explained.is_factored:
+            refuse_too_large(read_input(explained.data), called)
+        values = np.asarray(explained.values, dtype=np.float64)
     else:
         table = read_input(in_rows_of(explanation, index, called), called)
         values = np.asarray(numeric(table.data, called), dtype=np.float64)
@@ -112,12 +121,12 @@ def refuse_other_rows(explained: tuple[int, int], X: tuple[int, int], called: st
         )
 
 
-def in_order_of(explanation: Any, X: Any) -> Any:
+def in_order_of(explained: Explanation | None, X: Any) -> Any:
     """The table with its columns in the order of the explanation, where both have names."""
     table = read_input(X)
-    if not isinstance(explanation, Explanation) or table.names is None:
+    if explained is None or table.names is None:
         return table.data
-    names = explanation.feature_names
+    names = explained.feature_names
     # An explanation of an array, by a model fitted on one, calls its columns x0, x1, ...
     unnamed = names == [f"x{column}" for column in range(len(names))]
     if unnamed or names == table.names or len(names) != len(table.names):

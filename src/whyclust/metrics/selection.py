@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust.explaining.explanation import Explanation
-from whyclust.metrics.reading import read_relevance, top_mask
+from whyclust.metrics.reading import explanation_in, read_relevance, top_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +114,13 @@ def selection_scores(
     >>> selection_scores([[0, 1], [2]], [0, 1], n_features=3).f1_per_row
     array([1., 0.])
     """
-    names = None
-    if isinstance(selected, Explanation):
-        names, width = selected.feature_names, selected.shape[1]
+    explained = explanation_in(selected)
+    if explained is not None:
+        width = explained.shape[1]
         if n_features is not None and n_features != width:
             raise ValueError(f"n_features={n_features}, but the explanation has {width} features.")
-        chosen = top_mask(np.abs(read_relevance(selected, "selected")), top)
-        true = _mask(truth, width, "truth", names)
+        chosen = top_mask(np.abs(read_relevance(explained, "selected")), top)
+        true = _mask(truth, width, "truth", explained.feature_names)
     else:
         if top is not None:
             raise ValueError(

@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
 from whyclust._frames import take_rows
-from whyclust.cluster import PrototypeSurrogate
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import InputTable
 from whyclust.labels.given import is_labels
+from whyclust.labels.surrogates import surrogate_in
 from whyclust.metrics.reading import read_codes, refuse_too_large
 from whyclust.metrics.scores import contingency
 from whyclust.metrics.stability_result import Stability
@@ -160,7 +160,7 @@ def _check_refit(model: Any, bootstrap: bool, reseed: bool, labels: Any) -> dict
             "all rows: expected a fitted clustering that has one (PrototypeSurrogate().fit(X, labels) "
             "stands for the labels of any)."
         )
-    needs_labels = isinstance(last_step(model), PrototypeSurrogate)
+    needs_labels = surrogate_in(model) is not None
     if needs_labels and labels is None:
         raise ValueError(
             "A PrototypeSurrogate is fitted to labels, so that labels are needed to fit it again: pass "

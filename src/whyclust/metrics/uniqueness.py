@@ -11,6 +11,7 @@ from scipy.spatial import KDTree
 
 from whyclust.inputs.reading import read_input
 from whyclust.metrics.reading import (
+    explanation_in,
     in_order_of,
     read_numbers,
     read_relevance,
@@ -97,7 +98,7 @@ def uniqueness(
     """
     table = read_input(X)
     weights = read_relevance(explanation, "explanation", table.names, table.row_labels)
-    points = read_numbers(in_order_of(explanation, X))
+    points = read_numbers(in_order_of(explanation_in(explanation), X))
     refuse_other_rows(weights.shape, points.shape, "explanation")
     weights = _kept(weights, top, as_sets)
     tree = KDTree(points)

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyclust.inputs.reading import InputTable
 from whyclust.network.network import Neuralized
-from whyclust.network.pools import SoftMinPool
 from whyclust.network.records import Relevance
 
 # Networks, and the positions of the rows that each of them judges.
@@ -32,8 +31,8 @@ def judges(net: Neuralized, clusters: NDArray, assigned: NDArray) -> Judges:
     """
     head: Any = net.head
     # A probability is one among all clusters, noise included.
-    absolute = isinstance(net.pool, SoftMinPool)
-    if getattr(head, "noise", None) is None or len(net.clusters) < 3 or absolute:
+    absolute = net.pool.threshold is not None
+    if head.noise is None or len(net.clusters) < 3 or absolute:
         return [(net, np.arange(len(clusters)))]
     noise = net.clusters[-1]
     in_cluster = (clusters != noise) & (assigned != noise)

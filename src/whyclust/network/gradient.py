@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyclust.inputs.reading import InputTable, is_sparse
 from whyclust.network.features import Features
-from whyclust.network.nodes import first_equal
-from whyclust.network.pools import Pool, SoftMinPool
 from whyclust.network.question import read_question
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ def gradient(
         clusters = question.clusters(block.rows, folded.assign(response))
         h = folded.evidence(response, clusters)
         pool = question.restrict(block.rows, folded, clusters, h, net.pool)
-        slopes = folded.gradient(block.points, response, clusters, _pool_gradient(pool, h))
+        slopes = folded.gradient(block.points, response, clusters, pool.slopes(h, h.min(axis=0)))
         if net.features.trunk is not None:
             given = net.features.before_trunk(block.encoded)
             slopes = net.features.inner.pull(net.features.trunk.gradient(given, slopes))
@@ -45,16 +43,6 @@ def gradient(
     if result is None:  # a table has at least one row
         raise ValueError("X is empty: expected at least one row.")
     return result
-
-
-def _pool_gradient(pool: Pool, h: NDArray) -> NDArray:
-    """∂f_c/∂h_k: 1 for the strongest competitor, the first of equals; s softmax(−s h) for a soft minimum."""
-    smallest = h.min(axis=0)
-    if isinstance(pool, SoftMinPool):
-        return pool.weights(h, smallest, np.ones(1, dtype=bool), 1.0, None)[0]
-    slopes = np.zeros_like(h)
-    slopes[first_equal(h, smallest), np.arange(h.shape[1])] = 1.0
-    return slopes
 
 
 def _before_norm(features: Features, encoded: Any, slopes: NDArray) -> NDArray:

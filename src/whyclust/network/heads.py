@@ -35,6 +35,11 @@ class Head(Protocol):
         ...
 
     @property
+    def noise(self) -> float | None:
+        """The outlier score of noise, which is the last cluster then; None where no row is noise."""
+        ...
+
+    @property
     def n_clusters(self) -> int:
         """Number of clusters."""
         ...
@@ -221,6 +226,7 @@ class LinearHead:
     biases: NDArray
     probability_stiffness: float | None = 1.0
     reference: NDArray | None = None
+    noise: ClassVar[float | None] = None
     name: ClassVar[str] = "linear"
 
     @property
@@ -276,6 +282,7 @@ class TreeHead:
     children: NDArray
     leaves: NDArray
     probability_stiffness: float | None = None
+    noise: ClassVar[float | None] = None
     name: ClassVar[str] = "tree"
 
     @property

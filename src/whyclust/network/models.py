@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def _prototype_surrogate(model: PrototypeSurrogate) -> Parts:
     )
     units = sp.csr_array(sp.diags_array(1.0 / model.scale_))
     linear = AffineMap(units, model.center_, np.zeros(head.n_inputs), mean=model.center_)
-    return Parts(Features(linear), head, MinPool(), float(model.beta_))
+    return Parts(Features(linear), head, MinPool(), float(model.beta_), model.cluster_ids_)
 
 
 @neuralizer(ClusteringModuleEM)
@@ -182,14 +183,14 @@ def _gaussian_mixture(model: GaussianMixture) -> Parts:
 def _pipeline(model: Pipeline) -> Parts:
     if not model.steps or model.steps[-1][1] in (None, "passthrough"):
         raise TypeError("The Pipeline does not end in a clustering: append one and fit it.")
-    features, head, pool, beta = network_parts(model.steps[-1][1])
+    parts = network_parts(model.steps[-1][1])
     try:
         before = trace_features(model.steps[:-1], first_step(model).n_features_in_)
-        for part in feature_parts(features):
+        for part in feature_parts(parts.features):
             before = append_part(before, part)
     except UnsupportedStep as error:
         raise refuse(error) from None
-    return Parts(read_less(before), head, pool, beta)
+    return parts._replace(features=read_less(before))
 
 
 def first_step(model: Any) -> Any:
@@ -199,21 +200,29 @@ def first_step(model: Any) -> Any:
     return model
 
 
+@singledispatch
 def column_names(model: Any) -> list[str] | None:
     """The columns that a model or a network was fitted on, if it knows their names."""
-    if isinstance(model, Neuralized):
-        return list(model.feature_names) if model.named else None
     names = getattr(first_step(model), "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
+@column_names.register
+def _(model: Neuralized) -> list[str] | None:
+    return list(model.feature_names) if model.named else None
+
+
+@singledispatch
 def read_for(model: Any, X: Any) -> InputTable:
     """A table with the columns of a model or a network, in its order."""
-    if isinstance(model, Neuralized):
-        return model.read(X)
     table = read_input(X)
     count = getattr(first_step(model), "n_features_in_", table.shape[1])
     return match_columns(table, column_names(model), count)
+
+
+@read_for.register
+def _(model: Neuralized, X: Any) -> InputTable:
+    return model.read(X)
 
 
 def last_step(model: Any) -> Any:

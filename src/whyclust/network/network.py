@@ -25,7 +25,7 @@ from whyclust.network.beta import stiffness
 from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
-from whyclust.network.pools import MinPool, Pool, absent
+from whyclust.network.pools import Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.records import Block, Relevance
 from whyclust.saving.registry import saved
@@ -308,7 +308,7 @@ class Neuralized:
 
         The soft minimum of absolute decisions has a stiffness of its own, 1, which stays.
         """
-        if not isinstance(self.pool, MinPool):
+        if not self.pool.takes_beta:
             return self
         return self.with_beta_of(self.read(background, "background"))
 

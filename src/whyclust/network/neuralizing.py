@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import singledispatch
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,7 @@ from whyclust.network.heads import Head
 from whyclust.network.models import first_step, last_step
 from whyclust.network.network import Neuralized
 from whyclust.network.parts import network_parts
-from whyclust.network.pools import MinPool, SoftMinPool
+from whyclust.network.pools import SoftMinPool
 
 
 def neuralize(
@@ -76,22 +76,20 @@ def network_for(
     β is the one given, or that of the background, or what the model kept from its fit, or that of the rows,
     in this order; a network has one already.
     """
-    kept: float | None
-    if isinstance(model, Neuralized):
-        net, kept = model, model.beta
-    elif is_encoder_pair(model):
+    if is_encoder_pair(model):
         from whyclust.deep.networks.pairs import pair_network
 
         encoder, second = model
         net, kept = pair_network(encoder, second, rows if background is None else background)
     else:
         net, kept = _network(model)
-        refuse_another_predict(model, net, background if rows is None else rows)
+        if net is not model:
+            refuse_another_predict(model, net, background if rows is None else rows)
     if threshold is not None:
         net = replace(net, pool=_absolute(net.head, threshold, net.model))
     if beta is not None:
         return replace(net, beta=_checked_beta(beta, net))
-    if not isinstance(net.pool, MinPool):  # a soft minimum has a stiffness of its own
+    if not net.pool.takes_beta:  # a soft minimum has a stiffness of its own
         return net
     if background is None and kept is not None:
         return net if net.beta == kept else replace(net, beta=kept)
@@ -109,6 +107,7 @@ def is_encoder_pair(model: Any) -> bool:
     return torch is not None and is_pair and isinstance(model[0], torch.nn.Module)
 
 
+@singledispatch
 def _network(model: Any) -> tuple[Neuralized, float | None]:
     """The network of a fitted clustering, and the β that it kept from its fit."""
     if isinstance(model, type):
@@ -117,22 +116,28 @@ def _network(model: Any) -> tuple[Neuralized, float | None]:
         )
     _check_fitted(model)
     last = last_step(model)
-    features, head, pool, beta = network_parts(model)
+    parts = network_parts(model)
+    n_columns = parts.features.n_columns
     names = getattr(first_step(model), "feature_names_in_", None)
     net = Neuralized(
-        features,
-        head,
-        pool,
+        parts.features,
+        parts.head,
+        parts.pool,
         beta=1.0,
-        clusters=cluster_ids(last, head),
+        clusters=parts.cluster_ids,
         feature_names=tuple(
-            [f"x{column}" for column in range(features.n_columns)] if names is None else map(str, names)
+            [f"x{column}" for column in range(n_columns)] if names is None else map(str, names)
         ),
         named=names is not None,
         model=type(last).__name__,
-        kind=_kind((last, first_step(model)), features.n_columns),
+        kind=_kind((last, first_step(model)), n_columns),
     )
-    return net, beta
+    return net, parts.beta
+
+
+@_network.register
+def _(model: Neuralized) -> tuple[Neuralized, float | None]:
+    return model, model.beta
 
 
 def is_number(value: Any) -> bool:
@@ -149,7 +154,7 @@ def _checked_beta(beta: Any, net: Neuralized) -> float:
         raise ValueError(
             f"beta={beta!r} was given, expected a positive finite number: 1 / (mean evidence) is usual."
         )
-    if not isinstance(net.pool, MinPool):
+    if not net.pool.takes_beta:
         raise ValueError(
             f"beta={beta!r} was given for an absolute decision, whose soft minimum has a stiffness of its "
             "own: leave beta=None."
@@ -173,17 +178,6 @@ def _check_fitted(model: Any) -> None:
                 raise NotFittedError(
                     f"This {name}{part} is not fitted yet: call fit(X) before explaining it."
                 ) from None
-
-
-def cluster_ids(model: Any, head: Head) -> NDArray:
-    """The ids that ``predict`` returns: the model's own names, or positions, and −1 for noise."""
-    names = getattr(model, "cluster_ids_", None)
-    if names is not None:
-        return np.asarray(names)
-    positions = np.arange(head.n_clusters, dtype=np.int32)
-    if getattr(head, "noise", None) is not None:
-        positions[-1] = -1
-    return positions
 
 
 def _absolute(head: Head, threshold: float, model: str) -> SoftMinPool:

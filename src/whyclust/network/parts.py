@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from whyclust.network.features import Features
@@ -31,12 +33,25 @@ class Parts(NamedTuple):
     pool : Pool
     beta : float or None
         β = 1/E[f_c] over the rows of the fit, where the model has kept it.
+    clusters : ndarray of shape (n_clusters,) or None
+        What ``predict`` calls the clusters, where it is not by their positions, and noise -1.
     """
 
     features: Features
     head: Head
     pool: Pool
     beta: float | None = None
+    clusters: NDArray | None = None
+
+    @property
+    def cluster_ids(self) -> NDArray:
+        """The ids that ``predict`` returns, in the order of the head's clusters."""
+        if self.clusters is not None:
+            return np.asarray(self.clusters)
+        positions = np.arange(self.head.n_clusters, dtype=np.int32)
+        if self.head.noise is not None:
+            positions[-1] = -1
+        return positions
 
 
 # A neuralizer may return a plain tuple of the first three.
@@ -73,7 +88,7 @@ def neuralizer(*types: type) -> Callable[[Function], Function]:
 def network_parts(model: Any) -> Parts:
     """Return the parts of a fitted model; unknown types are refused."""
     found = _parts(model)
-    if not isinstance(found, tuple) or len(found) not in (3, 4):
+    if not isinstance(found, tuple) or len(found) not in (3, 4, 5):
         raise TypeError(
             f"The function registered for {type(model).__name__} returned a {type(found).__name__}, expected "
             "whyclust.network.Parts(features, head, pool), with beta= where the model keeps one."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from whyclust._frames import is_frame, take_columns, to_array
 from whyclust.inputs.reading import is_sparse
-from whyclust.network.features import AffineMap, Features, Trunk
+from whyclust.network.features import AffineMap, Features
 from whyclust.network.steps import (
     Encoding,
     Layers,
@@ -75,33 +76,14 @@ def refuse(error: UnsupportedStep) -> TypeError:
     )
 
 
-def _append_trunk(features: Features, trunk: Trunk) -> Features:
-    """Features followed by the layers of an encoder; steps that mix columns become its first layer."""
-    if features.norm is not None:
-        raise UnsupportedStep("Normalizer before an encoder")
-    if features.trunk is not None:
-        between = features.folded
-        matrix = between.matrix.toarray() if is_sparse(between.matrix) else between.matrix
-        trunk = features.trunk.then(trunk.behind(matrix, between.origin, between.offset))
-        return _changed(features, trunk=trunk, outer=None)
-    inner = features.inner
-    if not inner.columnwise:
-        trunk = trunk.behind(inner.matrix, inner.origin, inner.offset)
-        inner = AffineMap.identity(inner.n_inputs)
-    return _changed(features, inner=inner, trunk=trunk)
-
-
 def append_part(features: Features, part: Part) -> Features:
     """Features followed by one more part."""
-    if isinstance(part, Layers):
-        return _append_trunk(features, part.trunk)
-    if isinstance(part, AffineMap):
-        if features.norm is None and features.trunk is None:
-            return _changed(features, inner=features.inner.then(part))
-        outer = part if features.outer is None else features.outer.then(part)
-        return _changed(features, outer=outer)
-    if isinstance(part, RowNorm):
-        return _normalise(features, part)
+    return _appended(part, features)
+
+
+@singledispatch
+def _appended(part: Any, features: Features) -> Features:
+    """What is registered below, by the type of the part; an encoding otherwise."""
     if features.norm is None and features.trunk is None and features.inner.columnwise:
         return _encode(features, part)
     if part.on_numbers is not None:  # after a mixing step nothing is missing any more
@@ -109,7 +91,33 @@ def append_part(features: Features, part: Part) -> Features:
     raise UnsupportedStep(f"{type(part.transformer).__name__} after a step that mixes columns")
 
 
-def _normalise(features: Features, part: RowNorm) -> Features:
+@_appended.register
+def _(part: AffineMap, features: Features) -> Features:
+    if features.norm is None and features.trunk is None:
+        return _changed(features, inner=features.inner.then(part))
+    outer = part if features.outer is None else features.outer.then(part)
+    return _changed(features, outer=outer)
+
+
+@_appended.register
+def _(part: Layers, features: Features) -> Features:
+    """Steps that mix columns become the first layer of an encoder."""
+    if features.norm is not None:
+        raise UnsupportedStep("Normalizer before an encoder")
+    if features.trunk is not None:
+        between = features.folded
+        matrix = between.matrix.toarray() if is_sparse(between.matrix) else between.matrix
+        trunk = features.trunk.then(part.trunk.behind(matrix, between.origin, between.offset))
+        return _changed(features, trunk=trunk, outer=None)
+    inner, trunk = features.inner, part.trunk
+    if not inner.columnwise:
+        trunk = trunk.behind(inner.matrix, inner.origin, inner.offset)
+        inner = AffineMap.identity(inner.n_inputs)
+    return _changed(features, inner=inner, trunk=trunk)
+
+
+@_appended.register
+def _(part: RowNorm, features: Features) -> Features:
     if features.trunk is not None:
         raise UnsupportedStep("Normalizer after an encoder")
     inner = features.inner

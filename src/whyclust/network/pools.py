@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.network.nodes import first_equal
 from whyclust.saving.registry import saved
 
 RULES = ("min_take_most", "expected")
@@ -32,6 +33,16 @@ class Pool(Protocol):
         """What the rule is called that it takes where none is asked for."""
         ...
 
+    @property
+    def threshold(self) -> float | None:
+        """The probability that a cluster's must exceed; None where the largest one wins."""
+        ...
+
+    @property
+    def takes_beta(self) -> bool:
+        """Whether β is the stiffness of its weights, and not one of its own."""
+        ...
+
     def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """f_c of every point, given the smallest h of each."""
         ...
@@ -44,6 +55,10 @@ class Pool(Protocol):
         self, h: NDArray, smallest: NDArray, inside: NDArray, beta: float, rule: str | None
     ) -> tuple[NDArray, NDArray]:
         """α, of the shape of h, zero where there is no competitor, and Σ_k α_k h_k."""
+        ...
+
+    def slopes(self, h: NDArray, smallest: NDArray) -> NDArray:
+        """∂f_c/∂h_k, of the shape of h."""
         ...
 
 
@@ -80,6 +95,8 @@ class MinPool:
 
     name: ClassVar[str] = "min"
     rule: ClassVar[str] = "expected"
+    threshold: ClassVar[float | None] = None
+    takes_beta: ClassVar[bool] = True
 
     def evidence(self, h: NDArray, smallest: NDArray) -> NDArray:
         """f_c of every point."""
@@ -122,6 +139,12 @@ class MinPool:
         p *= factor if everywhere else np.where(inside, factor, h.dtype.type(1))
         return p, np.einsum("kn,kn->n", p, h)
 
+    def slopes(self, h: NDArray, smallest: NDArray) -> NDArray:
+        """1 for the strongest competitor, the first of equals."""
+        slopes = np.zeros_like(h)
+        slopes[first_equal(h, smallest), np.arange(h.shape[1])] = 1.0
+        return slopes
+
 
 def _ratio(numerator: NDArray, denominator: NDArray) -> NDArray:
     """numerator / denominator, where 0/0 on a boundary counts as 1."""
@@ -149,6 +172,7 @@ class SoftMinPool:
     stiffness: float = 1.0
     name: ClassVar[str] = "soft_min"
     rule: ClassVar[str] = "soft_min"
+    takes_beta: ClassVar[bool] = False
 
     def offset(self, h: NDArray) -> NDArray:
         """log((1−θ)/θ) − log(N−1), N−1 the number of competitors."""
@@ -170,5 +194,9 @@ class SoftMinPool:
                 f"rule={rule!r} was given for an absolute decision, whose soft minimum has one "
                 "rule of its own: leave rule=None."
             )
-        p = _softmin(h, smallest, self.stiffness, total=h.dtype.type(self.stiffness))
+        p = self.slopes(h, smallest)
         return p, np.einsum("kn,kn->n", p, h)
+
+    def slopes(self, h: NDArray, smallest: NDArray) -> NDArray:
+        """s softmax(−s h): the very weights, because f_c is smooth."""
+        return _softmin(h, smallest, self.stiffness, total=h.dtype.type(self.stiffness))

@@ -38,6 +38,7 @@ class QuadraticHead:
     roots: NDArray
     constants: NDArray
     probability_stiffness: float | None = 1.0
+    noise: ClassVar[float | None] = None
     name: ClassVar[str] = "quadratic"
 
     @property

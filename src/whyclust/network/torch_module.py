@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from whyclust.inputs.reading import is_sparse
 from whyclust.network.competition import Competition
-from whyclust.network.pools import SoftMinPool
+from whyclust.network.pools import Pool, SoftMinPool
 from whyclust.network.quadratic import Quadratics
 from whyclust.network.tournament import Tournament
 
@@ -33,30 +34,49 @@ def build_module(net: Neuralized) -> nn.Module:
     scale: nn.Module | None = RowScale(net) if net.features.norm is not None else None
     if net.features.trunk is not None:
         scale = Encoder(net)
-    pool: nn.Module = MinPooling()
-    if isinstance(net.pool, SoftMinPool):
-        pool = SoftMinPooling(net.pool.threshold, net.pool.stiffness)
-    if isinstance(folded, Tournament):
-        detection = tree_detection(folded)
-        competitors = torch.tensor(folded.competes)
-        return ClusterNetwork(folded.center, scale, [detection, Select(competitors)], pool)
-    if isinstance(folded, Quadratics):
-        layers: list[nn.Module] = [QuadraticDetection(folded), Others(len(folded.constants))]
-        return ClusterNetwork(folded.center, scale, layers, pool)
-    if not isinstance(folded, Competition):
-        raise TypeError(f"{type(folded).__name__} has no torch module yet.")
+    return ClusterNetwork(folded.center, scale, detecting(folded), pooling(net.pool))
+
+
+@singledispatch
+def detecting(folded: Any) -> list[nn.Module]:
+    """Layers from points to the evidence of each cluster against each of its competitors."""
+    raise TypeError(f"{type(folded).__name__} has no torch module yet.")
+
+
+@detecting.register
+def _(folded: Tournament) -> list[nn.Module]:
+    return [tree_detection(folded), Select(torch.tensor(folded.competes))]
+
+
+@detecting.register
+def _(folded: Quadratics) -> list[nn.Module]:
+    return [QuadraticDetection(folded), Others(len(folded.constants))]
+
+
+@detecting.register
+def _(folded: Competition) -> list[nn.Module]:
     if folded.background is not None:
         raise TypeError(
             "Kernel k-means in feature space with centroids of unequal norm compares with a constant, "
             "which is no linear layer: fit it with algorithm='em' or 'leave_one_out'."
         )
-    layers = [pair_detection(folded)]
+    layers: list[nn.Module] = [pair_detection(folded)]
     if folded.noise is not None:
         layers = [NoiseDetection(layers[0], folded.noise.root, len(folded.members))]
     if folded.starts is not None:
         layers.append(SupportPooling(folded))
-    layers.append(Others(len(np.unique(folded.members))))
-    return ClusterNetwork(folded.center, scale, layers, pool)
+    return [*layers, Others(len(np.unique(folded.members)))]
+
+
+@singledispatch
+def pooling(pool: Pool) -> nn.Module:
+    """The layer that pools competitors, a minimum unless registered otherwise."""
+    return MinPooling()
+
+
+@pooling.register
+def _(pool: SoftMinPool) -> nn.Module:
+    return SoftMinPooling(pool.threshold, pool.stiffness)
 
 
 class ClusterNetwork(nn.Module):

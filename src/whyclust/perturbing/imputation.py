@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,11 @@ class Path(ABC):
 class Imputer(Protocol):
     """Whatever can fill in unknown columns."""
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that every point is compared with: decides the size of a block."""
+        ...
+
     def path(self, points: NDArray, sources: NDArray) -> Path:
         """Begin with nothing known."""
         ...
@@ -77,6 +82,7 @@ class Constant:
     """Unknown columns have one value each: zero, or a column's mean."""
 
     values: NDArray
+    n_rows: ClassVar[int] = 0
 
     def path(self, points: NDArray, sources: NDArray) -> Path:
         """Begin with nothing known."""
@@ -98,6 +104,7 @@ class Given:
     """Whatever a user's function fills in: ``function(points, known, generator)``."""
 
     function: Callable[[NDArray, NDArray, np.random.Generator], Any]
+    n_rows: ClassVar[int] = 0
 
     def path(self, points: NDArray, sources: NDArray) -> Path:
         """Begin with nothing known."""
@@ -146,6 +153,11 @@ class KernelDensity:
     rows: NDArray
     scale: NDArray
     sigma: float
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the data."""
+        return len(self.rows)
 
     @classmethod
     def fit(cls, rows: NDArray, *, max_rows: int = MAX_ROWS, seed: int = 0) -> KernelDensity:

@@ -189,7 +189,7 @@ def _drawn(
             "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
         ) from None
     rows = _undone(model, rows)
-    own = _image_shape(getattr(_steps(model)[-1], "image_shape", None), rows.shape[1])
+    own = _image_shape(_steps(model)[-1].image_shape, rows.shape[1])
     shape = own if image_shape is None else _image_shape(image_shape, rows.shape[1])
     if image_shape is not None and shape is None:
         raise ValueError(

@@ -82,6 +82,13 @@ class Assignment:
         return self.given(name, layer) or self._rest
 
 
+def assignment_of(rules: Any, module: nn.Module) -> Assignment:
+    """The rules of a module's layers; an assignment that was made before stays as it is."""
+    if isinstance(rules, Assignment):
+        return rules
+    return Assignment(rules, module)
+
+
 def _checked(rules: Mapping[Any, Any], module: nn.Module) -> Mapping[Any, Rule]:
     """The mapping, if its keys are names or types and its values rules."""
     names = {name for name, _ in named_layers(module)}

@@ -18,6 +18,10 @@ class Sum(nn.Module):
         super().__init__()
         self.branches = nn.ModuleList(branches)
 
+    def named_branches(self) -> list[tuple[str, nn.Module]]:
+        """What is added up, with its name."""
+        return [(f"branches.{place}", branch) for place, branch in enumerate(self.branches)]
+
     def forward(self, inputs: Tensor) -> Tensor:
         """Σ of the branches."""
         return torch.stack([branch(inputs) for branch in self.branches]).sum(dim=0)
@@ -42,6 +46,10 @@ class Residual(nn.Module):
         super().__init__()
         self.layers = nn.Sequential(*layers)
         self.shortcut = nn.Identity() if shortcut is None else shortcut
+
+    def named_branches(self) -> list[tuple[str, nn.Module]]:
+        """What is added up, with its name."""
+        return [("shortcut", self.shortcut), ("layers", self.layers)]
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Shortcut plus chain."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from whyclust.propagate.torch_affine import plain
-from whyclust.propagate.torch_assignment import Assignment, named_layers
+from whyclust.propagate.torch_assignment import Assignment, assignment_of, named_layers
 from whyclust.propagate.torch_rules import Rule
 from whyclust.propagate.torch_walk import Down, Walk, chain, evaluating
 
@@ -147,7 +147,7 @@ class Ascent:
         _check_tensor(inputs, "inputs")
         if inputs.dtype in _HALF:  # their rounding would be taken for another computation
             module, inputs = copy.deepcopy(module).float(), inputs.float()
-        self._walk = Walk(rules if isinstance(rules, Assignment) else Assignment(rules, module), stop)
+        self._walk = Walk(assignment_of(rules, module), stop)
         with _recording():
             self.outputs, self._way_down = _up(module, plain(inputs), self._walk)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
@@ -267,13 +268,10 @@ def padded(function: Down, inputs: Tensor, name: str, walk: Walk) -> tuple[Tenso
     return outputs, down
 
 
-def _sum(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
+def _sum(layer: Any, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
     """Branches contribute to their sum as inputs do to a linear layer with weights one: the rule shares."""
-    if isinstance(layer, Sum):
-        branches = [(f"branches.{place}", branch) for place, branch in enumerate(layer.branches)]
-    else:
-        branches = [("shortcut", layer.shortcut), ("layers", layer.layers)]
-    ways = [chain(branch, f"{name}.{key}" if name else key, inputs, walk) for key, branch in branches]
+    branches = [(f"{name}.{key}" if name else key, branch) for key, branch in layer.named_branches()]
+    ways = [chain(branch, place, inputs, walk) for place, branch in branches]
     parts = torch.stack([outputs for outputs, _ in ways], dim=1)
     total = unweighted(lambda x: x.sum(dim=1), inputs)
     outputs, share = by_rule(total, walk.rules.rule(name, layer), name, parts, walk)

@@ -120,15 +120,11 @@ def given_autoencoder(
         z, x = _tried(*copied, n_inputs)
     except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
-        if image_shape is not None and not isinstance(encoder, _OfImages):
+        if image_shape is not None:
             shape = tuple(int(size) for size in image_shape)
-            return given_autoencoder(
-                _OfImages(nn.Unflatten(1, shape), copied[0]),
-                nn.Sequential(copied[1], nn.Flatten()),
-                n_inputs,
-                embedding_dim,
-                shape,
-            )
+            of_images = nn.Sequential(nn.Unflatten(1, shape), copied[0])
+            to_rows = nn.Sequential(copied[1], nn.Flatten())
+            return given_autoencoder(of_images, to_rows, n_inputs, embedding_dim)
         raise ValueError(
             f"The encoder or the decoder does not fit a table of {n_inputs} columns ({told}): the encoder "
             "takes rows of X and the decoder what the encoder returns."
@@ -145,10 +141,6 @@ def given_autoencoder(
             "shape of X."
         )
     return Autoencoder(*copied, z.shape[1])
-
-
-class _OfImages(nn.Sequential):
-    """An encoder of images behind the layer that makes images of rows."""
 
 
 def _tried(encoder: nn.Module, decoder: nn.Module, n_inputs: int) -> tuple[torch.Tensor, torch.Tensor]:

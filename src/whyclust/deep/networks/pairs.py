@@ -14,8 +14,7 @@ from whyclust.deep.networks.affine_end import split_encoder
 from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input, refuse_not_finite
 from whyclust.network import AffineMap, Features, LinearHead, MinPool, Neuralized, Parts, PrototypeHead
 from whyclust.network.agreement import COMPARED
-from whyclust.network.models import last_step
-from whyclust.network.neuralizing import cluster_ids, network_for
+from whyclust.network.neuralizing import network_for
 from whyclust.network.parts import network_parts
 from whyclust.network.pipelines import append_part, feature_parts, refuse
 from whyclust.network.steps import Layers, UnsupportedStep
@@ -54,7 +53,7 @@ def pair_network(encoder: nn.Module, second: Any, rows: Any) -> tuple[Neuralized
     net = Neuralized(
         *parts[:3],
         beta=1.0,
-        clusters=cluster_ids(last_step(second), parts.head),
+        clusters=parts.cluster_ids,
         feature_names=tuple(names or [f"x{column}" for column in range(len(reference))]),
         named=names is not None,
         model=type(encoder).__name__,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -123,18 +124,18 @@ class Keeper:
 
 def fingerprint(name: str, settings: dict[str, Any], data: Tensor) -> str:
     """A short text that differs where the model, its settings or the data do."""
-    told = {key: _told(value) for key, value in settings.items()}
+    told = {key: in_words(value) for key, value in settings.items()}
     return _digest(json.dumps([name, told, list(data.shape), _digest(data.cpu().numpy().tobytes())]).encode())
 
 
-def _told(value: Any) -> str:
-    """A setting in words; modules and fitted models by their weights."""
+@singledispatch
+def in_words(value: Any) -> str:
+    """A setting in words; modules by their weights, and so are fitted models, once registered."""
     if isinstance(value, (tuple, list)):
-        return f"({', '.join(_told(item) for item in value)})"
-    module = getattr(value, "model_", value)
-    if isinstance(module, nn.Module):
-        weights = b"".join(tensor.detach().cpu().numpy().tobytes() for tensor in module.state_dict().values())
-        return f"{module!r} {_digest(weights)}"
+        return f"({', '.join(in_words(item) for item in value)})"
+    if isinstance(value, nn.Module):
+        weights = b"".join(tensor.detach().cpu().numpy().tobytes() for tensor in value.state_dict().values())
+        return f"{value!r} {_digest(weights)}"
     return repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
 
 
