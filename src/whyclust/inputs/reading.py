@@ -66,10 +66,12 @@ def read_input(X: Any, name: str = "X") -> InputTable:
     names = index = None
     frame = read_frame(X, name)
     if frame is not None:
+        import pandas as pd
+
         names = [str(column) for column in frame.columns]
         refuse_repeated(names, name)
         # Rows of polars and pyarrow have no names: they were numbered when they became a pandas frame.
-        numbered = frame is not X and type(frame.index).__name__ == "RangeIndex"
+        numbered = frame is not X and isinstance(frame.index, pd.RangeIndex)
         index = None if numbered else np.asarray(frame.index)
         data: Any = frame
     elif is_sparse(X):

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from whyclust.propagate import Centered, Flat, Gamma, Rule, WSquare, ZBox, propagate
+from whyclust.propagate import Centered, Gamma, Rule, propagate
 from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
 from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layers
 from whyclust.propagate.torch_propagate import Ascent
@@ -204,7 +204,7 @@ class _FromReference(Assignment):
         """The rule of a layer."""
         found = super().rule(name, layer)
         # These do not ask where inputs are zero.
-        if name != self.first or not len(self.seen) or isinstance(found, (Centered, ZBox, WSquare, Flat)):
+        if name != self.first or not len(self.seen) or not found.sees_zero:
             return found
         return Centered(self.seen, found)
 

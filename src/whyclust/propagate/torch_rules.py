@@ -13,7 +13,7 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -26,6 +26,9 @@ _ROUNDING = 1e-5
 
 class Rule(ABC):
     """One way to share the relevance of outputs among inputs; subclass it for a rule of your own."""
+
+    #: Whether an input of zero gets nothing, so that it matters from where inputs are seen.
+    sees_zero: ClassVar[bool] = True
 
     @abstractmethod
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
@@ -195,6 +198,8 @@ class ZBox(Rule):
         channels were scaled differently.
     """
 
+    sees_zero: ClassVar[bool] = False
+
     low: Any = 0.0
     high: Any = 1.0
 
@@ -222,6 +227,8 @@ class ZBox(Rule):
 class WSquare(Rule):
     """w²: R_i = Σ_j w_ij² / Σ_i w_ij² · R_j, whatever the inputs are; the bias takes no part."""
 
+    sees_zero: ClassVar[bool] = False
+
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Share in proportion to squared weights."""
         return _by_weights(layer, inputs, relevance, layer.weight.square())
@@ -230,6 +237,8 @@ class WSquare(Rule):
 @dataclass(frozen=True)
 class Flat(Rule):
     """Flat: R_i = Σ_j 1 / Σ_i 1 · R_j over the inputs that j is connected to; the bias takes no part."""
+
+    sees_zero: ClassVar[bool] = False
 
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Share evenly."""
@@ -250,6 +259,8 @@ class Centered(Rule):
     rule : Rule
         The rule for what is left.
     """
+
+    sees_zero: ClassVar[bool] = False
 
     reference: Any
     rule: Rule = Gamma(0.1)
