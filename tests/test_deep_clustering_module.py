@@ -498,8 +498,10 @@ def test_preset_of_pendigit():
     assert (model.n_clusters, model.alpha, model.batch_size, model.epochs) == (10, 13, 80, 150)
 
 
-@pytest.mark.parametrize("kind", [getattr(whyclust.deep, name) for name in whyclust.deep.__all__])
-@pytest.mark.parametrize("name", NAMES)
+KINDS = [getattr(whyclust.deep, name) for name in whyclust.deep.__all__]
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in kind.presets])
 @pytest.mark.parametrize("pretrained", [True, False])
 def test_every_preset_is_made_of_parameters(kind, name, pretrained):
     found = kind.presets[name] | ({} if pretrained else kind.presets_from_random.get(name, {}))

@@ -66,6 +66,9 @@ class Turned(Space):
     def back(self, points):
         return (points / self.scores.sigmoid()) @ torch.linalg.inv(self.rotation)
 
+    def centers(self, found, z, labels):
+        return self.back(found)
+
     def around(self, model, phases):
         *before, last = phases
         if not last.epochs:
@@ -73,7 +76,7 @@ class Turned(Space):
 
         def distance(batch):
             points = model.embed(batch.x)
-            return {"space": squared_distances(points, model.centers.detach()).amin(dim=1).mean()}
+            return {"space": squared_distances(points, model.centroids.detach()).amin(dim=1).mean()}
 
         moved = Update(distance, list(self.parameters()), SGD(1e-3))
         return [*before, replace(last, updates=[*last.updates, moved])]

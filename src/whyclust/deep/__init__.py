@@ -12,13 +12,16 @@ except ImportError as error:
 from whyclust.cluster.clustering_module_em import ClusteringModuleEM as ClusteringModuleEM
 from whyclust.deep import explained as _explained  # noqa: F401  (registers the networks of all models)
 from whyclust.deep.explained import with_rules as with_rules
+from whyclust.deep.models.ace_dec import ACeDeC
 from whyclust.deep.models.autoencoder_k_means import AutoencoderKMeans
 from whyclust.deep.models.c_net import CNet
 from whyclust.deep.models.clustering_module import ClusteringModule
 from whyclust.deep.models.dcn import DCN
 from whyclust.deep.models.dec import DEC, IDEC
 from whyclust.deep.models.dkm import DKM
+from whyclust.deep.training.augmenting import MaskAndJitter as MaskAndJitter
+from whyclust.deep.training.augmenting import TurnAndShift as TurnAndShift
 from whyclust.network import torch_stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
 from whyclust.network.torch_stored_layers import stored_layer as stored_layer
 
-__all__ = ["DCN", "DEC", "DKM", "IDEC", "AutoencoderKMeans", "CNet", "ClusteringModule"]
+__all__ = ["DCN", "DEC", "DKM", "IDEC", "ACeDeC", "AutoencoderKMeans", "CNet", "ClusteringModule"]

@@ -23,7 +23,8 @@ from whyclust.deep.networks.autoencoders import (
     given_autoencoder,
     initialise,
 )
-from whyclust.deep.parameters import choice, optional, setting, sizes, whole
+from whyclust.deep.parameters import choice, number, optional, setting, sizes, whole
+from whyclust.deep.training.augmenting import augmentation
 
 
 class AutoencoderClusterer(DeepClusterer):
@@ -55,6 +56,10 @@ class AutoencoderClusterer(DeepClusterer):
     def pretrained(self) -> bool:
         """Whether the autoencoder is another fitted model's, and no pair of modules."""
         return not isinstance(self.autoencoder, (tuple, list, type(None)))
+
+    def in_two_spaces(self) -> dict[str, Any]:
+        """Settings that ACe/DeC changes where it puts its spaces around this model."""
+        return {}
 
     def _embedding_width(self, n_features: int) -> int:
         """Size of the embedding where none is given."""
@@ -116,6 +121,28 @@ class PretrainedClusterer(AutoencoderClusterer):
     """
 
     pretrain_epochs: int = setting(100, whole(0))
+
+
+class CentroidClusterer(PretrainedClusterer):
+    """A deep clustering by centroids of the embedding.
+
+    Parameters
+    ----------
+    augment : callable or None
+        Changes a batch of rows at random in ways that should not change their cluster, while clusters are
+        learned: ``f(x)`` or ``f(x, generator)`` of a tensor, :class:`whyclust.deep.TurnAndShift` for images
+        or :class:`whyclust.deep.MaskAndJitter` for tables. A changed row is pulled to the centroid of the
+        original.
+    reset_every : int or None
+        Mix new weights into the encoder's after so many epochs, and place the centroids anew by k-means
+        (soft resets, Miklautz et al., 2025; published: 20).
+    reset_share : float
+        Share of the new weights in a reset.
+    """
+
+    augment: Any = setting(None, augmentation)
+    reset_every: int | None = setting(None, optional(whole(1)))
+    reset_share: float = setting(0.2, number(below=1.0))
 
 
 @singledispatch

@@ -221,9 +221,13 @@ class DeepClusterer(
         self.feature_means_ = table.mean(axis=0)
         self.feature_deviations_ = table.std(axis=0)
         self.labels_ = self._over_rows(lambda x: self._labels(self.model_, x), table)
+        self._describe_clusters(table)
+
+    def _describe_clusters(self, table: NDArray) -> None:
+        """Where clusters are in the embedding, and how wide."""
         embedded = self._over_rows(self.model_.embed, table)
         self._n_features_out = embedded.shape[1]
-        self.cluster_centers_ = model.cluster_centers().detach().cpu().numpy().copy()
+        self.cluster_centers_ = self.model_.cluster_centers().detach().cpu().numpy().copy()
         self.cluster_spreads_ = spreads(embedded, self.labels_, self.n_clusters)
 
     def _keeper(self, data: Tensor) -> Keeper | None:

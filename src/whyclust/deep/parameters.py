@@ -19,7 +19,8 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, dataclass_transform
+from operator import attrgetter
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
@@ -102,22 +103,52 @@ class Declared:
 
     declared: ClassVar[dict[str, Setting]] = {}
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, around: str | None = None, **options: Any) -> None:
+        """Merge what classes declare.
+
+        An estimator `around` another (the name of the parameter that holds it) has no settings of its own
+        but those that its body declares: what it would inherit is read from the other.
+        """
         super().__init_subclass__(**options)
         merged = _own_settings(cls)
         for base in cls.__mro__[1:]:
             inherited = vars(base).get("declared", {})  # other libraries' mixins declare nothing
-            merged = {**merged, **{name: one for name, one in inherited.items() if name not in merged}}
+            added = {name: one for name, one in inherited.items() if name not in merged}
+            if around is not None:
+                for name in added:
+                    setattr(cls, name, _lent(around, name))
+            merged |= {name: one for name, one in added.items() if not _is_lent(cls, name)}
         # What a class adds comes first, after what can be passed by position.
         cls.declared = dict(sorted(merged.items(), key=lambda item: not item[1].positional))
         if "__init__" not in vars(cls):
             cls.__init__ = _stores(cls.declared)  # type: ignore[method-assign]
         cls.__doc__ = _described(cls)
 
+    def set_params(self, **settings: Any) -> Self:
+        """Set parameters, also those that are read from the estimator this one is around."""
+        lent = {name: settings.pop(name) for name in list(settings) if _is_lent(type(self), name)}
+        for name, value in lent.items():
+            setattr(self, name, value)
+        base: Any = super()
+        return base.set_params(**settings)
+
     def _check_settings(self) -> None:
         """Refuse settings that make no sense; a model adds what several of them must have together."""
         for name, declared in self.declared.items():
             declared.check(name, getattr(self, name))
+
+
+class _Lent(property):
+    """A setting that an estimator reads from the one it is around."""
+
+
+def _lent(around: str, name: str) -> _Lent:
+    read = attrgetter(around)
+    return _Lent(lambda self: getattr(read(self), name), lambda self, value: setattr(read(self), name, value))
+
+
+def _is_lent(cls: type, name: str) -> bool:
+    return isinstance(inspect.getattr_static(cls, name, None), _Lent)
 
 
 def _own_settings(cls: type[Declared]) -> dict[str, Setting]:

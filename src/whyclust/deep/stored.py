@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import fields
 from functools import singledispatch
 from typing import Any
 
@@ -10,10 +12,13 @@ import torch
 from numpy.typing import NDArray
 
 from whyclust.deep.base import DeepClusterer
+from whyclust.deep.training.augmenting import MaskAndJitter, TurnAndShift
 from whyclust.saving.registry import of_name, of_thing
 
 # Settings that an autoencoder is built from.
 _ARCHITECTURE = ("embedding_dim", "hidden", "activation", "image_shape")
+# What may stand among the settings besides numbers, words and models.
+_AUGMENTATIONS: dict[str, Any] = {kind.__name__: kind for kind in (TurnAndShift, MaskAndJitter)}
 # Settings of the machine, not of the model.
 _LOCAL = {"checkpoint": None, "device": "auto"}
 # Learned attributes that have a place of their own in the description.
@@ -94,16 +99,31 @@ def _own_settings(estimator: DeepClusterer) -> dict[str, Any]:
             "cannot bring back: save wc.neuralize(model), if its layers are PyTorch's own, or keep the code "
             "and save model_.state_dict() with torch."
         )
-    origin = _own_settings(given)
-    settings |= {name: origin[name] for name in _ARCHITECTURE}
     network: Any = given.model_
+    settings |= _architecture(given)
     return settings | {"autoencoder": None, "embedding_dim": network.autoencoder.embedding_dim}
+
+
+def _architecture(given: Any) -> dict[str, Any]:
+    """Settings from which the autoencoder of a fitted model was built, be it its own or another's."""
+    if isinstance(given.autoencoder, DeepClusterer):
+        return _architecture(given.autoencoder)
+    return {name: getattr(given, name) for name in _ARCHITECTURE}
 
 
 def _settings(estimator: DeepClusterer) -> dict[str, Any]:
     """Settings in JSON's words; a model among them (the one that another is put around) with its own."""
     settings = _own_settings(estimator)
     settings |= {name: value for name, value in _LOCAL.items() if name in settings}
+    augment = settings.get("augment")
+    if augment is not None and type(augment).__name__ not in _AUGMENTATIONS:
+        warnings.warn(
+            "augment is a function, which a file without code cannot keep: the loaded model predicts and "
+            "explains without it, but has to be given it again before another fit.",
+            UserWarning,
+            stacklevel=2,
+        )
+        settings["augment"] = None
     if not isinstance(settings.get("random_state"), (int, np.integer, type(None))):
         settings["random_state"] = None  # a generator's state is of no use to a fitted model
     return {name: _plain(value, name) for name, value in settings.items()}
@@ -123,6 +143,13 @@ def _plain(value: Any, name: str) -> Any:
     raise TypeError(f"{name} is a {type(value).__name__}, which cannot be written to a file without code.")
 
 
+@_plain.register(TurnAndShift)
+@_plain.register(MaskAndJitter)
+def _(value: Any, name: str) -> dict[str, Any]:
+    parts = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {"class": type(value).__name__, "settings": {key: _plain(one, name) for key, one in parts.items()}}
+
+
 @_plain.register
 def _(value: DeepClusterer, name: str) -> dict[str, Any]:
     entry: Any = of_thing(value)
@@ -132,5 +159,8 @@ def _(value: DeepClusterer, name: str) -> dict[str, Any]:
 def _value(stored: Any) -> Any:
     """A setting as it was: lists were tuples, mappings are models with settings of their own."""
     if isinstance(stored, dict):
+        kind = _AUGMENTATIONS.get(stored["class"])
+        if kind is not None:
+            return kind(**{key: _value(value) for key, value in stored["settings"].items()})
         return _unfitted(stored["class"], stored["settings"])
     return tuple(_value(item) for item in stored) if isinstance(stored, list) else stored

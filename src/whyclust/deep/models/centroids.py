@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -13,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from whyclust.deep.models.spaces import Space
-from whyclust.deep.networks.autoencoders import Autoencoder
+from whyclust.deep.networks.autoencoders import Autoencoder, initialise
+from whyclust.deep.training.augmenting import checked
 from whyclust.deep.training.phases import (
     Adam,
     AffineLogits,
@@ -24,7 +26,6 @@ from whyclust.deep.training.phases import (
     Update,
     numbers,
     refuse_infinite,
-    rows_embedded,
 )
 
 # Starts of k-means on the embedding (section 5.2.1 of CM).
@@ -47,7 +48,8 @@ class CentroidModel(DeepModel):
     """An autoencoder and centroids: the one that is nearest to an embedded row wins.
 
     What a subclass calls points lies in the model's `space`, the embedding itself unless somebody puts
-    another one in its place; distances and centroids are of that space, the decoder takes the embedding.
+    another one in its place; distances are taken there, to `centroids`. `centers` are the same in the
+    embedding, which is also what the decoder takes.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ class CentroidModel(DeepModel):
 
     centers: Tensor
     reseeded: Tensor
+    #: Whether the reconstruction stays in the loss after pretraining.
+    reconstructs = True
 
     def __init__(self, autoencoder: Autoencoder, settings: Any, *, learned: bool = False) -> None:
         super().__init__()
@@ -77,19 +81,71 @@ class CentroidModel(DeepModel):
         """The phases of the model itself, in order."""
         raise NotImplementedError
 
+    def options(self) -> dict[str, Any]:
+        """What all centroid models may do in the phase in which they cluster."""
+        settings = self.settings
+        return {
+            "augment": None if settings.augment is None else checked(settings.augment),
+            "renew": self.soft_reset,
+            "renew_every": settings.reset_every,
+        }
+
+    def clustering(self, points: Tensor, seen: Tensor, batch: Batch) -> Tensor:
+        """The clustering term of the loss, of points that belong to clusters as those `seen` do.
+
+        Both are the same for the rows themselves; for augmented ones `seen` are the originals.
+        """
+        raise NotImplementedError
+
     def phases(self) -> list[Phase]:
         """The phases of the model in its space."""
         return self.space.around(self, self.stages())
+
+    def soft_reset(self, data: Tensor, generator: torch.Generator) -> list[Tensor]:
+        """Mix new weights into the encoder's, and place the centroids anew (Miklautz et al., 2025).
+
+        Returns
+        -------
+        list of tensors
+            Of which the optimiser forgets what it knew: the centroids, where it moves them.
+        """
+        fresh = copy.deepcopy(self.encoder)
+        initialise(fresh, generator)
+        for ours, new in zip(self.encoder.parameters(), fresh.parameters(), strict=True):
+            ours.data.lerp_(new.data, self.settings.reset_share)
+        self.cluster_embedding(data, generator)
+        self.begin_again(data)
+        return [self.centers] if isinstance(self.centers, nn.Parameter) else []
+
+    def begin_again(self, data: Tensor) -> None:
+        """Forget what was remembered of the centroids before they were placed anew."""
 
     @property
     def encoder(self) -> nn.Module:
         """The autoencoder's."""
         return self.autoencoder.encoder
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Points of the space in which clusters are compared, and the reconstruction."""
-        z, back = self.autoencoder(x)
-        return self.space.points(z), back
+    @property
+    def centroids(self) -> Tensor:
+        """The centroids in the space in which clusters are compared."""
+        return self.space.points(self.centers)
+
+    def loss(self, batch: Batch) -> Terms:
+        """The clustering term, and the reconstruction where it stays; of two views, the mean of theirs.
+
+        An augmented row is pulled to where the original belongs (section 2.2 of ACe/DeC).
+        """
+        seen: Tensor | None = None
+        terms: Terms = {}
+        for x in batch.views:
+            z = self.encoder(x)
+            points = self.space.points(z)
+            seen = points if seen is None else seen.detach()
+            found = {"clustering": self.clustering(points, seen, batch)}
+            if self.reconstructs:
+                found["reconstruction"] = squared_error(x, self.autoencoder.decoder(self.space.through(z)))
+            terms = {name: 0.5 * (terms[name] + one) for name, one in found.items()} if terms else found
+        return terms
 
     def embed(self, x: Tensor) -> Tensor:
         """Points of the space in which clusters are compared."""
@@ -101,15 +157,15 @@ class CentroidModel(DeepModel):
 
     def cluster_centers(self) -> Tensor:
         """The centroids."""
-        return self.centers
+        return self.centroids
 
     def logits(self, z: Tensor) -> Tensor:
         """Minus the squared distances."""
-        return -squared_distances(z, self.centers)
+        return -squared_distances(z, self.centroids)
 
     def affine_logits(self) -> AffineLogits:
         """−‖A z + c − μ‖² without what all clusters share: 2 μ·(A z + c) − ‖μ‖²."""
-        centers = numbers(self.centers)
+        centers = numbers(self.centroids)
         matrix, offset = self.affine_embedding()
         return AffineLogits(
             2.0 * centers @ matrix, 2.0 * centers @ offset - (centers**2).sum(axis=1), self.stiffness
@@ -141,38 +197,53 @@ class CentroidModel(DeepModel):
 
     def cluster_embedding(self, data: Tensor, generator: torch.Generator, *, starts: int = _STARTS) -> None:
         """Set the centroids by k-means on the embedding of all rows."""
-        embedded = rows_embedded(self, data)
-        refuse_infinite(embedded)
+        self.cluster_points(rows_encoded(self, data), generator, starts=starts)
+
+    def cluster_points(self, z: Tensor, generator: torch.Generator, *, starts: int = 1) -> None:
+        """Set the centroids by k-means on embedded rows, as the space shows them."""
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-        self.centers.data.copy_(_k_means(embedded, len(self.centers), n_init=starts, random_state=seed))
+        self._place(z, slice(None), n_init=starts, random_state=seed)
 
     def settle(self, data: Tensor) -> None:
         """Move centroids that have members to where k-means takes them from where they are."""
-        embedded = rows_embedded(self, data)
-        refuse_infinite(embedded)
-        used = squared_distances(embedded, self.centers).argmin(dim=1).unique()
-        start = self.centers[used].detach().cpu().numpy()
-        self.centers.data[used] = _k_means(embedded, len(used), init=start, n_init=1).to(self.centers)
+        z = rows_encoded(self, data)
+        used = squared_distances(self.space.points(z), self.centroids).argmin(dim=1).unique()
+        self._place(z, used, init=self.centroids[used].detach().cpu().numpy(), n_init=1)
+
+    def _place(self, z: Tensor, which: Any, **settings: Any) -> None:
+        """Set some of the centroids by k-means on embedded rows."""
+        points = self.space.points(z)
+        refuse_infinite(points)
+        found, labels = _k_means(points, len(self.centers[which]), **settings)
+        self.centers.data[which] = self.space.centers(found.to(self.centers), z, labels.to(z.device))
 
     def seed_empty(self, empty: list[int], z: Tensor) -> None:
         """Move centroids, one after the other, to the embedded row that is farthest from all others."""
         others = [cluster for cluster in range(len(self.centers)) if cluster not in empty]
-        distance = squared_distances(z, self.centers[others]).amin(dim=1)
+        points = self.space.points(z)
+        distance = squared_distances(points, self.centroids[others]).amin(dim=1)
         for cluster in empty:
             self.centers.data[cluster] = z[distance.argmax()]
-            distance = torch.minimum(distance, (z - self.centers[cluster]).square().sum(dim=1))
+            moved = self.centroids[cluster]
+            distance = torch.minimum(distance, (points - moved).square().sum(dim=1))
         self.reseeded += len(empty)
 
 
-def _k_means(embedded: Tensor, n_clusters: int, **settings: Any) -> Tensor:
-    """Centroids of k-means."""
+def rows_encoded(model: DeepModel, data: Tensor, block: int = 4096) -> Tensor:
+    """The encoder's output for all rows, block by block."""
+    encoder: Any = model.encoder
+    return torch.cat([encoder(part) for part in data.split(block)])
+
+
+def _k_means(points: Tensor, n_clusters: int, **settings: Any) -> tuple[Tensor, Tensor]:
+    """Centroids of k-means, and the labels of the points."""
     model = KMeans(n_clusters, **settings)
     # One thread: sums in the order of several are not the same twice. Too few distinct rows are
     # reported as a collapse when the fit is over.
     with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(embedded.cpu().numpy())
-    return torch.from_numpy(model.cluster_centers_)
+        model.fit(points.detach().cpu().numpy())
+    return torch.from_numpy(model.cluster_centers_), torch.from_numpy(model.labels_).long()
 
 
 def squared_error(x: Tensor, back: Tensor) -> Tensor:

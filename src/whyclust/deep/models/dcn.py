@@ -8,13 +8,13 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from whyclust.deep.autoencoding import PretrainedClusterer
-from whyclust.deep.models.centroids import CentroidModel, squared_distances, squared_error
+from whyclust.deep.autoencoding import CentroidClusterer
+from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_distances, squared_error
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.parameters import number, setting
 from whyclust.deep.presets import EMBEDDING, NAMES, of_table
 from whyclust.deep.training.loop import evaluating
-from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Terms, Update, rows_embedded
+from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update
 
 # Members that a centroid is taken to have had before the first: it moves by 1/count with each.
 _FIRST_COUNT = 100
@@ -34,17 +34,13 @@ class _DeepClusteringNetwork(CentroidModel):
         self.register_buffer("earlier_counts", counts.clone())
 
     def nearest(self, z: Tensor) -> Tensor:
-        """The cluster of each embedded row."""
-        return squared_distances(z, self.centers).argmin(dim=1)
+        """The cluster of each point."""
+        return squared_distances(z, self.centroids).argmin(dim=1)
 
-    def loss(self, batch: Batch) -> Terms:
-        """‖x − x̂‖² + ½ λ ‖z − μ_s‖², s the nearest centroid, mean over rows (Yang et al., Eq. 4)."""
-        z, back = self(batch.x)
-        own = self.centers[self.nearest(z.detach())]
-        return {
-            "reconstruction": squared_error(batch.x, back),
-            "clustering": 0.5 * self.settings.lam * squared_error(z, own),
-        }
+    def clustering(self, points: Tensor, seen: Tensor, batch: Batch) -> Tensor:
+        """½ λ ‖z − μ_s‖², s the nearest centroid, mean over rows (Yang et al., Eq. 4)."""
+        own = self.centroids[self.nearest(seen.detach())]
+        return 0.5 * self.settings.lam * squared_error(points, own)
 
     def move_centers(self, batch: Batch) -> None:
         """Eq. (8): each member moves its centroid by 1/count, and is counted.
@@ -52,13 +48,18 @@ class _DeepClusteringNetwork(CentroidModel):
         Steps of 1/(n + 1), …, 1/(n + m) from μ end at (n μ + Σ z) / (n + m): no loop over rows.
         """
         with evaluating(self):
-            z = self.embed(batch.x)
-        labels = self.nearest(z)
+            z = self.encoder(batch.x)
+        labels = self.nearest(self.space.points(z))
         members = torch.bincount(labels, minlength=len(self.centers))
         sums = torch.zeros_like(self.centers).index_add_(0, labels, z)
         before, after = self.counts[:, None].to(z.dtype), (self.counts + members)[:, None].to(z.dtype)
         self.centers.copy_((before * self.centers + sums) / after)
         self.counts += members
+
+    def begin_again(self, data: Tensor) -> None:
+        """Counts are as at first."""
+        self.counts.fill_(_FIRST_COUNT)
+        self.earlier_counts.fill_(0)
 
     def revive(self, data: Tensor, epoch: int) -> None:
         """Give centroids that had no member in the last epoch another place, and their first count."""
@@ -66,7 +67,7 @@ class _DeepClusteringNetwork(CentroidModel):
             self.settle(data)
         empty = torch.nonzero(self.counts == self.earlier_counts).flatten().tolist() if epoch else []
         if empty and self.settings.reseed:
-            self.seed_empty(empty, rows_embedded(self, data))
+            self.seed_empty(empty, rows_encoded(self, data))
             self.counts[empty] = _FIRST_COUNT
         self.earlier_counts.copy_(self.counts)
 
@@ -85,11 +86,12 @@ class _DeepClusteringNetwork(CentroidModel):
                 after_step=self.move_centers,
                 end=self.settle,
                 patience=settings.patience,
+                **self.options(),
             ),
         ]
 
 
-class DCN(PretrainedClusterer):
+class DCN(CentroidClusterer):
     """Deep clustering network (Yang, Fu, Sidiropoulos and Hong, 2017).
 
     Steps of the autoencoder, which bring rows nearer to their centroids, take turns with steps of the
@@ -127,6 +129,14 @@ class DCN(PretrainedClusterer):
         """How often a centroid without members was moved."""
         check_is_fitted(self)
         return int(self.model_.reseeded)
+
+    def in_two_spaces(self) -> dict[str, Any]:
+        """Eq. (5) of ACe/DeC weighs its terms equally, which is λ = 2 here."""
+        if self.lam not in (type(self).declared["lam"].default, 2.0):
+            raise ValueError(
+                f"lam={self.lam!r} of the base is a trade-off that ACe/DeC does without: leave it out."
+            )
+        return {"lam": 2.0}
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _DeepClusteringNetwork(self._autoencoder(n_features, generator), self)

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from whyclust.deep.autoencoding import PretrainedClusterer
-from whyclust.deep.models.centroids import CentroidModel, squared_distances, squared_error
+from whyclust.deep.autoencoding import CentroidClusterer
+from whyclust.deep.models.centroids import CentroidModel, squared_distances
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.parameters import number, optional, setting, whole
 from whyclust.deep.presets import EMBEDDING, NAMES, columns, of_table
-from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Terms, Update, rows_embedded
+from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update, rows_embedded
 
 # u of table 9, which DEC and IDEC call the interval of their updates.
 _UPDATES = columns(140, 140, 30, 140, 20, 20, 20, 20)
@@ -39,27 +39,22 @@ class _SelfTrained(CentroidModel):
 
     def logits(self, z: Tensor) -> Tensor:
         """Their softmax is Student's t with one degree of freedom, q ∝ 1 / (1 + ‖z − μ‖²) (Eq. 1)."""
-        return -torch.log1p(squared_distances(z, self.centers))
+        return -torch.log1p(squared_distances(z, self.centroids))
 
     @property
     def stiffness(self) -> None:
         """Student's t is no softmax of distances."""
 
-    def loss(self, batch: Batch) -> Terms:
-        """KL(p‖q) (Eq. 2), mean over rows; for IDEC γ d KL(p‖q) and the reconstruction from d columns."""
-        x = batch.x
-        if self.gamma is None:
-            return {"clustering": self.divergence(self.embed(x), batch)}
-        points, back = self(x)
-        return {
-            "clustering": self.gamma * x[0].numel() * self.divergence(points, batch),
-            "reconstruction": squared_error(x, back),
-        }
+    @property
+    def reconstructs(self) -> bool:  # type: ignore[override]
+        """IDEC does."""
+        return self.gamma is not None
 
-    def divergence(self, points: Tensor, batch: Batch) -> Tensor:
-        """KL(p‖q), mean over rows."""
+    def clustering(self, points: Tensor, seen: Tensor, batch: Batch) -> Tensor:
+        """KL(p‖q) (Eq. 2), mean over rows; for IDEC γ d KL(p‖q), for d columns."""
         p = self.target.index_select(0, batch.rows)
-        return (torch.xlogy(p, p) - p * self.logits(points).log_softmax(dim=1)).sum() / len(points)
+        divergence = (torch.xlogy(p, p) - p * self.logits(points).log_softmax(dim=1)).sum() / len(points)
+        return divergence if self.gamma is None else self.gamma * batch.x[0].numel() * divergence
 
     def update_target(self, data: Tensor, step: int) -> bool:
         """Compute p on all rows; True if hardly a label has changed since the last time."""
@@ -71,6 +66,10 @@ class _SelfTrained(CentroidModel):
         settled = step > 0 and float((labels != self.labels).float().mean()) < settings.tol
         self.target, self.labels = target_distribution(q), labels
         return settled
+
+    def begin_again(self, data: Tensor) -> None:
+        """The target is that of the new centroids."""
+        self.update_target(data, 0)
 
     def forget(self, data: Tensor) -> None:
         """Targets of single rows are of no use after the fit."""
@@ -93,11 +92,12 @@ class _SelfTrained(CentroidModel):
                 end=self.forget,
                 patience=settings.patience,
                 comparable=False,
+                **self.options(),
             ),
         ]
 
 
-class DEC(PretrainedClusterer):
+class DEC(CentroidClusterer):
     """Deep embedded clustering (Xie, Girshick and Farhadi, 2016).
 
     After pretraining, k-means places centroids in the embedding; then encoder and centroids are trained to

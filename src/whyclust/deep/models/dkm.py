@@ -9,12 +9,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from whyclust.deep.autoencoding import PretrainedClusterer
-from whyclust.deep.models.centroids import CentroidModel, squared_distances, squared_error
+from whyclust.deep.autoencoding import CentroidClusterer
+from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_distances
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.parameters import number, optional, setting, whole
 from whyclust.deep.presets import EMBEDDING, columns, of_table
-from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Terms, Update, rows_embedded
+from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update
 
 # Constant inverse temperature after pretraining, and the first value where it is annealed.
 _CONSTANT = 1000.0
@@ -36,22 +36,19 @@ class _SoftKMeans(CentroidModel):
 
     def logits(self, z: Tensor) -> Tensor:
         """−α ‖z − μ‖²; a softmax is taken of them, which subtracts the largest."""
-        return -self.alpha * squared_distances(z, self.centers)
+        return -self.alpha * squared_distances(z, self.centroids)
 
     @property
     def stiffness(self) -> float:
         """α: the assignment is a softmax of −α ‖z − μ‖²."""
         return float(self.alpha)
 
-    def loss(self, batch: Batch) -> Terms:
-        """‖x − x̂‖² + λ Σ_k G_k ‖z − μ_k‖², G the softmax, mean over rows (Fard et al., Eqs. 2 and 4)."""
-        z, back = self(batch.x)
-        distances = squared_distances(z, self.centers)
-        weights = (-self.alpha * distances).softmax(dim=1)
-        return {
-            "reconstruction": squared_error(batch.x, back),
-            "clustering": self.settings.lam * (weights * distances).sum() / len(z),
-        }
+    def clustering(self, points: Tensor, seen: Tensor, batch: Batch) -> Tensor:
+        """λ Σ_k G_k ‖z − μ_k‖², G the softmax, mean over rows (Fard et al., Eqs. 2 and 4)."""
+        distances = squared_distances(points, self.centroids)
+        own = distances if seen is points else squared_distances(seen, self.centroids)
+        weights = (-self.alpha * own).softmax(dim=1)
+        return self.settings.lam * (weights * distances).sum() / len(points)
 
     def begin(self, data: Tensor, generator: torch.Generator) -> None:
         """Centroids by k-means after pretraining, else uniform in −1 … 1."""
@@ -65,8 +62,9 @@ class _SoftKMeans(CentroidModel):
         if self.constant is None:
             self.alpha.fill_(annealed(1 + epoch // self.settings.alpha_epochs))
         if self.settings.reseed and epoch and epoch % self.settings.alpha_epochs == 0:
-            z = rows_embedded(self, data)
-            members = torch.bincount(self.logits(z).argmax(dim=1), minlength=len(self.centers))
+            z = rows_encoded(self, data)
+            labels = self.logits(self.space.points(z)).argmax(dim=1)
+            members = torch.bincount(labels, minlength=len(self.centers))
             empty = torch.nonzero(members == 0).flatten().tolist()
             if empty:
                 self.seed_empty(empty, z)
@@ -87,11 +85,12 @@ class _SoftKMeans(CentroidModel):
                 # While α rises so does the loss: that it does not fall tells nothing.
                 patience=None if self.constant is None else settings.patience,
                 comparable=self.constant is not None,
+                **self.options(),
             ),
         ]
 
 
-class DKM(PretrainedClusterer):
+class DKM(CentroidClusterer):
     """Deep k-means (Moradi Fard, Thonet and Gaussier, 2020).
 
     Autoencoder and centroids are trained together; the distance to the nearest centroid is replaced by a

@@ -1,7 +1,8 @@
-"""Spaces: where centroids live and distances are taken.
+"""Spaces: where distances are taken and clusters are compared.
 
 Centroid models see the embedding through a space, in one place. The embedding itself is the default; a
-rotation, weights of its dimensions, or both can be put around any of them.
+rotation, weights of its dimensions, or both can be put around any of them. Centroids are kept in the
+embedding and seen through the space as rows are, so they stay among their members while the space learns.
 """
 
 from __future__ import annotations
@@ -28,6 +29,14 @@ class Space(nn.Module):
     def back(self, points: Tensor) -> Tensor:
         """From the space to the embedding, as well as it can be."""
         return points
+
+    def through(self, z: Tensor) -> Tensor:
+        """What the decoder is given of the embedding."""
+        return z
+
+    def centers(self, found: Tensor, z: Tensor, labels: Tensor) -> Tensor:
+        """Centroids in the embedding: k-means found these in the space, among points with these labels."""
+        return found
 
     def around(self, model: CentroidModel, phases: list[Phase]) -> list[Phase]:
         """The phases of a model in this space: its own, unless the space has something to learn, too."""

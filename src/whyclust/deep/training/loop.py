@@ -138,6 +138,11 @@ def _epoch(
     """One pass over all rows, and a note of it in the history; or none, if a hook ends the phase."""
     epoch = progress.epoch
     with evaluating(model):
+        if phase.renew is not None and phase.renew_every and epoch and epoch % phase.renew_every == 0:
+            forgotten = phase.renew(data, generator)
+            for optimizer in optimizers:
+                for tensor in forgotten:
+                    optimizer.state.pop(tensor, None)
         if phase.before_epoch(data, epoch):
             progress.over = True
             return

@@ -140,6 +140,11 @@ class Batch:
     generator: torch.Generator
     view: Tensor | None = None
 
+    @property
+    def views(self) -> list[Tensor]:
+        """The rows, and the changed ones if there are any."""
+        return [self.x] if self.view is None else [self.x, self.view]
+
 
 @dataclass(frozen=True)
 class Update:
@@ -184,6 +189,11 @@ class Phase:
         ``begin(data, generator)``, once, before the first epoch (k-means on the embedding, say).
     before_epoch : callable
         ``before_epoch(data, epoch)``; returns True to end the phase.
+    renew : callable or None
+        ``renew(data, generator)`` begins anew in part (soft resets); returns the tensors of which the
+        optimisers forget what they knew.
+    renew_every : int or None
+        Epochs between two such beginnings; None for none.
     before_step : callable
         ``before_step(data, step)``, with the number of steps done in this phase; returns True to end
         the phase (DEC when labels settle).
@@ -200,9 +210,10 @@ class Phase:
 
     Notes
     -----
-    `begin`, `before_epoch`, `before_step` and `end` are called in evaluation mode, and they, `augment` and
-    `after_step` without gradients. What decides the course of a fit must follow from the arguments and
-    from the model's parameters and buffers alone: then a fit that was killed ends as if it had not been.
+    `begin`, `renew`, `before_epoch`, `before_step` and `end` are called in evaluation mode, and they,
+    `augment` and `after_step` without gradients. What decides the course of a fit must follow from the
+    arguments and from the model's parameters and buffers alone: then a fit that was killed ends as if it
+    had not been.
     """
 
     name: str
@@ -212,6 +223,8 @@ class Phase:
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
     begin: Callable[[Tensor, torch.Generator], Any] = nothing
     before_epoch: Callable[[Tensor, int], Any] = nothing
+    renew: Callable[[Tensor, torch.Generator], Sequence[Tensor]] | None = None
+    renew_every: int | None = None
     before_step: Callable[[Tensor, int], Any] = nothing
     every: int = 1
     after_step: Callable[[Batch], Any] = nothing
