@@ -42,7 +42,7 @@ test: $(VENV)/.installed-test
 FLOORS := .venv-floors
 FLOOR_TESTS := $(addprefix tests/test_,$(addsuffix .py,atomic bad_input center_models cli closed_forms \
 	explanation files gradient heads images linear_features mixtures old_files pipelines plots_generated \
-	registration report requirements saving soft_k_means sparse tables))
+	registration report requirements saving soft_k_means sparse sub_k_means tables))
 
 $(FLOORS)/.installed: pyproject.toml tests/floors.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \

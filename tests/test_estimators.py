@@ -16,6 +16,7 @@ VARIANTS = {
         {"algorithm": "standard", "kernel": "laplacian", "n_init": 2},
         {"algorithm": "leave_one_out", "kernel": "polynomial", "n_init": 2},
     ],
+    "SubKMeans": [{}, {"n_components": 1, "n_init": 2}, {"tol": 0.1, "n_init": 2}],
     # Without a search, which takes its time on every one of these tables and is not what they are about.
     "PrototypeSurrogate": [{"n_support": 2, "gamma": 1.0, "shrinkage": 0.0, "standardize": False, "cv": 2}],
 }

@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 )
 
 import whyclust as wc
-from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.cluster import KernelKMeans, SoftKMeans, SubKMeans
 from whyclust.network import AffineMap, Features
 
 X = np.abs(np.random.default_rng(4).normal(size=(70, 3)) + 3.0 * (np.arange(70) % 3)[:, None])
@@ -47,6 +47,7 @@ ESTIMATORS = {
     "soft": SoftKMeans(3, random_state=0),
     "soft, absolute": SoftKMeans(3, decision="absolute", threshold=0.7, stiffness=0.5, random_state=0),
     "soft, own start": SoftKMeans(3, init=X[:3], n_init=1),
+    "subspace": SubKMeans(3, n_components=1, random_state=0),
     "em": KernelKMeans(3, n_support=4, n_init=2, max_iter=10, random_state=0),
     "standard": KernelKMeans(3, algorithm="standard", random_state=0),
     "leave one out": KernelKMeans(3, algorithm="leave_one_out", gamma=0.3, random_state=0),
@@ -83,6 +84,7 @@ NETWORKS = {
     "kernel": KernelKMeans(3, n_support=3, n_init=1, max_iter=5, random_state=0),
     "standard kernel": KernelKMeans(3, algorithm="standard", random_state=0),
     "absolute": SoftKMeans(3, decision="absolute", random_state=0),
+    "subspace": SubKMeans(3, random_state=0),
     "scaler, pca": make_pipeline(StandardScaler(), PCA(2), k_means()),
     "normalizer": make_pipeline(PCA(2), Normalizer("l1"), StandardScaler(), k_means()),
     "imputer": make_pipeline(SimpleImputer(), k_means()),

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import whyclust as wc
-from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.cluster import KernelKMeans, SoftKMeans, SubKMeans
 
 MODELS = {
     "k-means": KMeans(4, n_init=2, random_state=0),
@@ -22,6 +22,8 @@ MODELS = {
     "bisecting": BisectingKMeans(6, random_state=0),
     "soft, relative": SoftKMeans(4, n_init=2, random_state=0),
     "soft, absolute": SoftKMeans(4, decision="absolute", threshold=0.8, n_init=2, random_state=0),
+    "subspace": SubKMeans(4, n_init=2, random_state=0),
+    "narrow subspace": SubKMeans(4, n_components=2, n_init=2, random_state=0),
     "kernel, em": KernelKMeans(3, n_support=5, n_init=2, max_iter=20, random_state=0),
     "kernel, standard": KernelKMeans(3, algorithm="standard", gamma=0.3, random_state=0),
     "kernel, leave one out": KernelKMeans(3, algorithm="leave_one_out", gamma=0.3, random_state=0),
@@ -205,9 +207,11 @@ def test_permuting_features_permutes_relevance(network, name):
     model, net = network(name)
     order = np.array([2, 0, 3, 1])
     permuted = copy.deepcopy(model)
-    for attribute in ("cluster_centers_", "support_vectors_", "_X_mean"):
+    for attribute in ("cluster_centers_", "support_vectors_", "mean_", "_X_mean"):
         if hasattr(permuted, attribute):
             setattr(permuted, attribute, getattr(model, attribute)[..., order])
+    if hasattr(permuted, "rotation_"):
+        permuted.rotation_ = model.rotation_[order]
     if name == "bisecting":
         permute_tree(permuted._bisecting_tree, order)
     other = wc.neuralize(permuted, X[:, order])

@@ -136,6 +136,36 @@ CLUSTER = (
         "test_kernel_k_means.py -k starts",
     ),
     Mutation(
+        "small clusters turn the subspace as large ones do",
+        "np.linalg.svd(np.sqrt(counts)[:, None] * means, full_matrices=True)",
+        "np.linalg.svd(means, full_matrices=True)",
+        "test_sub_k_means.py -k 'eigenvectors or optimum'",
+    ),
+    Mutation(
+        "rounding is taken for a dimension",
+        "np.count_nonzero(eigenvalues < -price)",
+        "np.count_nonzero(eigenvalues < 0)",
+        "test_sub_k_means.py -k 'span or planted'",
+    ),
+    Mutation(
+        "the shared space costs nothing",
+        "left = X[block] - (X[block] @ basis) @ basis.T",
+        "left = X[block] - X[block]",
+        "test_sub_k_means.py -k 'double_loop or acedec'",
+    ),
+    Mutation(
+        "first rotations prefer a direction",
+        "return rotation * np.sign(np.diagonal(triangle))",
+        "return rotation * np.sign(np.diagonal(np.abs(triangle)))",
+        "test_sub_k_means.py -k prefer_no_direction",
+    ),
+    Mutation(
+        "the network of SubKMeans turns rows the other way",
+        "matrix = np.asarray(step.rotation_[:, : step.n_components_].T, dtype=float)",
+        "matrix = np.asarray(step.rotation_[: step.n_components_], dtype=float)",
+        "test_sub_k_means.py -k behind_the_rotation",
+    ),
+    Mutation(
         "the elbow is found from the first point down",
         "depth = (1.0 - across) - height",
         "depth = height - (1.0 - across)",

@@ -9,5 +9,6 @@ from whyclust.cluster.clustering_module_em import ClusteringModuleEM
 from whyclust.cluster.kernel_k_means import KernelKMeans
 from whyclust.cluster.prototype_surrogate import PrototypeSurrogate
 from whyclust.cluster.soft_k_means import SoftKMeans
+from whyclust.cluster.sub_k_means import SubKMeans
 
-__all__ = ["ClusteringModuleEM", "KernelKMeans", "PrototypeSurrogate", "SoftKMeans"]
+__all__ = ["ClusteringModuleEM", "KernelKMeans", "PrototypeSurrogate", "SoftKMeans", "SubKMeans"]

@@ -19,7 +19,7 @@ from sklearn.cluster import (
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline
 
-from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
+from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans, SubKMeans
 from whyclust.inputs.reading import InputTable, is_sparse, match_columns, read_input
 from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import PrototypeHead, TreeHead
@@ -118,6 +118,14 @@ def _soft_k_means(model: SoftKMeans) -> Parts:
     absolute = model.decision == "absolute"
     pool: Pool = SoftMinPool(float(model.threshold)) if absolute else MinPool()
     return Parts(Features.identity(head.n_inputs), head, pool, float(model.beta_))
+
+
+@neuralizer(SubKMeans)
+def _sub_k_means(model: SubKMeans) -> Parts:
+    """K-means behind the rotation into the clustered space."""
+    features = trace_features([("clustered space", model)], model.n_features_in_)
+    centers = features.folded(np.asarray(model.cluster_centers_, dtype=np.float64))
+    return Parts(features, PrototypeHead.one_each(centers), MinPool(), float(model.beta_))
 
 
 @neuralizer(KernelKMeans)

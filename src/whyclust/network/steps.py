@@ -38,6 +38,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from whyclust.cluster import SubKMeans
 from whyclust.network.features import AffineMap, Trunk
 
 
@@ -181,6 +182,13 @@ def _factors(step: FactorAnalysis, n_inputs: int) -> list[Part]:
 def _truncated_svd(step: TruncatedSVD, n_inputs: int) -> list[Part]:
     matrix = np.asarray(step.components_, dtype=float)
     return [AffineMap(matrix, np.zeros(n_inputs), np.zeros(len(matrix)))]
+
+
+@step_describer(SubKMeans)
+def _clustered_space(step: SubKMeans, n_inputs: int) -> list[Part]:
+    matrix = np.asarray(step.rotation_[:, : step.n_components_].T, dtype=float)
+    mean = np.asarray(step.mean_, dtype=float)
+    return [AffineMap(matrix, mean, np.zeros(len(matrix)), mean)]
 
 
 @step_describer(SelectorMixin)
