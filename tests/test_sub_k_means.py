@@ -196,7 +196,7 @@ def test_with_all_dimensions_it_is_k_means(blobs, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_subspace_is_found(seed):
-    X, y = make_synth(2000, n_noise_dimensions=5, random_state=seed)
+    X, y = make_synth(2000, n_noise_dimensions=5, noise_scale=1.0, random_state=seed)
     turn = random_rotation(7, np.random.RandomState(seed))
     X = X @ turn.T
     planted = turn[:, :2]
@@ -366,7 +366,7 @@ def test_relevance_is_that_of_centres_behind_the_rotation(blobs, choice, offset)
 
 
 def test_columns_of_the_shared_space_have_no_relevance():
-    X, _ = make_synth(2000, n_noise_dimensions=5, random_state=0)
+    X, _ = make_synth(2000, n_noise_dimensions=5, noise_scale=1.0, random_state=0)
     model = SubKMeans(4, n_components=2, random_state=0).fit(X)
     share = np.abs(wc.explain(model, X).values).mean(axis=0)
     assert share[2:].max() < 0.01 * share[:2].min()

@@ -31,14 +31,16 @@ def make_synth(
     *,
     n_noise_dimensions: int = 25,
     separation: float = 8.0,
-    noise_scale: float = 1.0,
+    noise_scale: float = 3.5,
     random_state: Any = None,
 ) -> tuple[NDArray, NDArray]:
     """SYNTH-d of the ACe/DeC paper: four Gaussian clusters in two dimensions, and d that tell nothing.
 
     "12,000 data points with four well-separated Gaussian clusters in two dimensions and 25 independent,
     unimodal Gaussian distributed dimensions without cluster structure." Where the clusters are, and how wide,
-    is not said: here they are the corners of a square, with standard deviation 1.
+    is not said, nor how wide the others are: here clusters are the corners of a square, with standard
+    deviation 1, and the others so wide that k-means on the embedding of a linear autoencoder does as badly
+    as in the paper's Table 1 (NMI 0.13 here, 0.11 there), while k-means on the points finds the clusters.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def make_synth(
         Side of the square, in standard deviations of a cluster.
     noise_scale : float
         Standard deviation of the other dimensions. From about `separation` / 2 on they have more variance
-        than the clusters' own dimensions.
+        than the clusters' own dimensions; with 1 every method finds the clusters.
     random_state : int, RandomState or None
         Which points.
 

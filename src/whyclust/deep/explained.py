@@ -33,7 +33,7 @@ from whyclust.propagate.torch_assignment import Assignment
 @neuralizer(DeepClusterer)
 def _deep(estimator: DeepClusterer) -> Parts:
     weights, biases, stiffness = estimator.model_.affine_logits()
-    trunk, last = _encoder(estimator)
+    trunk, last = encoder_of(estimator)
     if last is not None:
         weights, biases = weights @ last.matrix, biases + weights @ last.offset
     if trunk is None:  # a linear encoder is all in the head
@@ -50,13 +50,13 @@ def _embedding(step: DeepClusterer, n_inputs: int) -> list[Part]:
     if found is None:
         raise UnsupportedStep(f"{type(step).__name__}, whose transform is no embedding,")
     embedding = AffineMap(found[0], np.zeros(found[0].shape[1]), found[1])
-    trunk, last = _encoder(step)
+    trunk, last = encoder_of(step)
     last = embedding if last is None else last.then(embedding)
     mean = step.feature_means_.astype(np.float64) if trunk is None else None
     return [*([] if trunk is None else [Layers(trunk)]), replace(last, mean=mean)]
 
 
-def _encoder(estimator: DeepClusterer) -> tuple[TorchTrunk | None, AffineMap | None]:
+def encoder_of(estimator: DeepClusterer) -> tuple[TorchTrunk | None, AffineMap | None]:
     """The layers of a model's encoder up to the last that is not affine, and the affine rest."""
     model: DeepModel = estimator.model_
     if model.encoder is None:

@@ -27,6 +27,7 @@ def explain(
     beta: float | None = None,
     rule: str | None = None,
     threshold: float | None = None,
+    space: str | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
     method: str = "neon",
@@ -74,6 +75,10 @@ def explain(
         soft clusterings), instead of which cluster is the most probable. For clusterings whose
         probabilities are a softmax: SoftKMeans, KernelKMeans, Gaussian mixtures, labels (through their
         surrogate), and most deep ones.
+    space : {"cluster", "shared"}, optional
+        For :class:`whyclust.deep.ACeDeC`, which compares clusters in one space and keeps in another what
+        all of them share: ``"shared"`` explains what the clustering ignores of a row. The relevances and
+        the base value then sum to how far the row lies from the mean there.
     groups : mapping of names to columns, optional
         Sum relevance over groups of columns (names or positions); other columns stay as
         they are.
@@ -108,6 +113,16 @@ def explain(
             "compares two clusters: give one of them."
         )
     _check_method(method, options, rule)
+    if space is not None:
+        asked = {"cluster": cluster, "against": against, "threshold": threshold, "rule": rule, "beta": beta}
+        asked |= {"background": background, "method": None if method == "neon" else method}
+        other = next((name for name, value in asked.items() if value is not None), None)
+        if other is not None:
+            raise ValueError(
+                f"space={space!r} asks what is in a space, {other}= how clusters are told apart: give one of "
+                "them."
+            )
+        return reach("explain_space")(model, read_input(X), space, groups=groups, feature_names=feature_names)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table

@@ -14,6 +14,7 @@ _ON_USE = {
     "describe_row": "whyclust.telling.sentences",
     "disagreement": "whyclust.telling.sentences",
     "explain_rows": "whyclust.explaining.rows",
+    "explain_space": "whyclust.explaining.ignored",
     "joined": "whyclust.explaining.joining",
     "Plots": "whyclust.plots",
     "Prepared": "whyclust.perturbing.subject",

@@ -17,8 +17,9 @@ class Question:
 
     Attributes
     ----------
-    about : {"assigned", "given", "chosen"}
-        The cluster each row is in, the label given for it, or a cluster that the user named.
+    about : {"assigned", "given", "chosen", "ignored"}
+        The cluster each row is in, the label given for it, a cluster that the user named, or what the
+        clustering ignores.
     cluster : cluster id or None
         The one that was named for all rows; None where each row has its own.
     duel : bool
@@ -29,7 +30,7 @@ class Question:
         The probability that the cluster's was compared with, in absolute decisions.
     """
 
-    about: Literal["assigned", "given", "chosen"] = "assigned"
+    about: Literal["assigned", "given", "chosen", "ignored"] = "assigned"
     cluster: Any = None
     duel: bool = False
     against: Any = None
@@ -55,6 +56,8 @@ class Question:
         ('the assigned cluster against all others', 'cluster 3 against cluster 1', 'whether the probability
         of the assigned cluster exceeds 0.9')
         """
+        if self.about == "ignored":
+            return "what the clustering ignores"
         usual = {"assigned": "the assigned cluster", "given": "the given label"}
         own = usual.get(self.about) or f"cluster {_named(self.cluster)}"
         if self.threshold is not None:

@@ -34,7 +34,7 @@ def relevance_of(
     question = read_question(cluster, against, net.clusters, n_rows, table.row_labels)
     target = net.features.sources if groups is None else groups[net.features.sources]
     width = net.features.n_columns if groups is None else int(groups.max()) + 1
-    collect = _collector(target, width)
+    collect = collector(target, width)
     sparse = net._stays_sparse(table)
     dtype = net._dtype(table)
     values: Any = None if sparse else np.empty((n_rows, width), dtype=dtype)
@@ -97,7 +97,7 @@ def relevance_of(
     )
 
 
-def _collector(target: NDArray, width: int) -> sp.csr_array | None:
+def collector(target: NDArray, width: int) -> sp.csr_array | None:
     """A matrix that sums encoded columns into output columns; None where nothing is to be done."""
     columns = np.arange(len(target))
     if len(target) == width and (target == columns).all():

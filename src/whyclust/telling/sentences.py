@@ -83,6 +83,10 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
         rival = explanation.named(explanation.competitors[0])
         against = f" against {rival}" if explanation.question.duel else ""
         sentence = f"{name} was explained{against} for {one.size} rows"
+    if explanation.question.about == "ignored":
+        parts = [_feature(row) for row in strong.to_dict("records")]
+        told = f" lies mainly in {join(parts)}" if parts else " belongs to no column"
+        return f"What the clustering ignores in {explanation.named(one.cluster)} ({rows}){told}."
     doubt = _doubt(explanation, one.cluster)
     if len(strong) == 0:
         return f"{sentence}; no feature speaks for it.{doubt}"
@@ -126,7 +130,11 @@ def describe_row(explanation: Explanation, top: int) -> str:
     disagrees = bool(explanation.disagrees[0])
     assigned = explanation.named(explanation.assigned[0])
     is_own = _in(explanation.named(own))
-    if explanation.question.duel:
+    if explanation.question.about == "ignored":
+        ignored = number(float(explanation.evidence[0]))
+        sentence = f"Row {label} is {is_own}; what the clustering ignores of it is {ignored}"
+        name = "what is ignored"
+    elif explanation.question.duel:
         nearer = cluster if explanation.evidence[0] > 0 else competitor
         nearer = explanation.short_name(nearer)
         sentence = (

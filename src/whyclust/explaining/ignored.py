@@ -1,0 +1,106 @@
+"""What a clustering ignores: the part of a row that is in the shared space of ACe/DeC, column by column.
+
+The score is s = ‖β_ss ⊙ Vᵀ(z − μ)‖², how far the row lies from the mean where clusters are not compared. It
+equals w·(z − μ) with w = V β_ss² Vᵀ(z − μ). With w held as it is for the row, this is a linear head, folded
+with the encoder's last linear layers and propagated as those of clusters are; what the same head gives to
+the columns at their means is taken off, and the rest is base. For a linear encoder this is the Shapley
+value of the quadratic s, seen from the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust._checks import one_of
+from whyclust.deep.explained import encoder_of
+from whyclust.deep.showing_spaces import ShowsSpaces
+from whyclust.deep.training.phases import numbers
+from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.grouping import grouping_of
+from whyclust.explaining.records import Question
+from whyclust.explaining.rows import explain_rows
+from whyclust.inputs.reading import InputTable, numeric
+from whyclust.network import AffineMap, Neuralized
+from whyclust.network.models import last_step
+from whyclust.network.neuralizing import network_for
+from whyclust.network.relevance import collector
+
+
+def explain_space(
+    model: Any,
+    table: InputTable,
+    space: str,
+    *,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Explanation:
+    """Explain what is in one of the spaces of ACe/DeC; arguments as for :func:`whyclust.explain`."""
+    one_of("space", space, ["cluster", "shared"])
+    estimator = last_step(model)
+    if not isinstance(estimator, ShowsSpaces):
+        raise TypeError(
+            f"space={space!r} asks for a space of ACe/DeC, but model is a {type(estimator).__name__}: "
+            "expected a fitted whyclust.deep.ACeDeC, or a Pipeline that ends in one."
+        )
+    net = network_for(model, table)
+    found = explain_rows(net, table, groups=groups, feature_names=feature_names)
+    if space == "cluster":
+        return found
+    matched = net.match(table)
+    scores, relevance = _shared(net, estimator, matched)
+    target = net.features.sources
+    width = net.features.n_columns
+    if groups is not None:
+        places, names = grouping_of(groups, _names(net, matched, feature_names), matched)
+        target, width = places[target], len(names)
+    collect = collector(target, width)
+    values = relevance if collect is None else (collect @ relevance.T).T
+    return replace(
+        found,
+        values=values,
+        base_values=scores - values.sum(axis=1),
+        explained=scores,
+        evidence=scores,
+        clusters=found.assigned,
+        competitors=found.assigned,
+        rule="shared",
+        question=Question("ignored"),
+        origin=None,
+    )
+
+
+def _names(net: Neuralized, table: InputTable, given: Sequence[str] | None) -> list[str]:
+    return list(given or table.names or net.feature_names)
+
+
+def _shared(net: Neuralized, estimator: ShowsSpaces, table: InputTable) -> tuple[NDArray, NDArray]:
+    """s of each row, and the relevance of its encoded columns."""
+    features = net.features
+    encoded = np.asarray(numeric(features.encode(table.data)), dtype=np.float64)
+    last = encoder_of(estimator)[1]
+    passage = features.passage(encoded)
+    if passage is None:
+        to_embedding = features.inner if last is None else features.inner.then(last)
+        heads, scores = _heads(estimator, to_embedding(encoded), to_embedding)
+        mean = features.inner.preimage(estimator.feature_means_.astype(np.float64)[None])
+        return scores, heads * (encoded - mean)
+    activations = passage.activations.astype(np.float64)
+    last = AffineMap.identity(activations.shape[1]) if last is None else last
+    heads, scores = _heads(estimator, last(activations), last)
+    trunk: Any = features.trunk
+    seen = trunk.passage(np.repeat(trunk.reference[None], len(encoded), axis=0))
+    here = features.relevance(passage, heads * activations)
+    return scores, here - features.relevance(seen, heads * seen.activations)
+
+
+def _heads(estimator: ShowsSpaces, z: NDArray, to_embedding: AffineMap) -> tuple[NDArray, NDArray]:
+    """The slopes of the linear head of each row, at what the map to the embedding takes; and s."""
+    space: Any = estimator.model_.space
+    weights, rotation = 1.0 - estimator.cluster_weights_, estimator.rotation_
+    shared = ((z - numbers(space.middle)) @ rotation) * weights
+    return to_embedding.pull((shared * weights) @ rotation.T), (shared**2).sum(axis=1)
