@@ -513,7 +513,14 @@ def test_every_preset_is_made_of_parameters(kind, name, pretrained):
 def test_presets_of_the_other_models():
     # Table 9, column USPS.
     deep = whyclust.deep
-    assert deep.DEC.presets["usps"] == {"n_clusters": 10, "update_interval": 30, "embedding_dim": 30}
+    assert deep.DEC.presets["usps"] == {
+        "n_clusters": 10,
+        "update_interval": 30,
+        "embedding_dim": 30,
+        "hidden": (500, 500, 2000),
+    }
+    # The papers' layers are dense; images have convolutions of their own.
+    assert deep.DEC.preset("usps", image_shape=(1, 16, 16)).hidden is None
     assert deep.IDEC.preset("usps").gamma == 0.1
     assert deep.DKM.preset("usps").lam == 0.1
     assert deep.DKM.preset("usps", pretrain_epochs=0).lam == 0.01

@@ -810,6 +810,26 @@ def plain_settings(model):
     return {name: value for name, value in model.get_params().items() if not hasattr(value, "fit")}
 
 
+def test_files_from_before_know_the_layers_of_before(blobs):
+    model = AutoencoderKMeans(3, hidden=(500, 500, 2000), epochs=1, random_state=0).fit(blobs[0])
+    description, arrays = to_arrays(model)
+    assert description.pop("layers") == [500, 500, 2000]
+    description["settings"]["hidden"] = None
+    again = from_arrays(description, arrays)
+    assert again.hidden is None
+    np.testing.assert_array_equal(again.predict(blobs[0]), model.labels_)
+
+
+@collapse_may_be
+def test_files_tell_the_layers(blobs):
+    for model in (MODELS["AutoencoderKMeans"](hidden=None), MODELS["ACeDeC"](hidden=None)):
+        description, arrays = to_arrays(model.fit(blobs[0]))
+        assert description["layers"] == [64, 64]
+        again = from_arrays(description, arrays)
+        assert again.hidden is None
+        np.testing.assert_array_equal(again.predict(blobs[0]), model.labels_)
+
+
 def test_stored_with_a_shared_autoencoder(blobs):
     first = MODELS["AutoencoderKMeans"](hidden=(7, 4), embedding_dim=2, epochs=2).fit(blobs[0])
     second = MODELS["DCN"](autoencoder=first).fit(blobs[0])

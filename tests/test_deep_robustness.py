@@ -499,7 +499,7 @@ def test_images_have_a_network_of_their_size():
     table = images.reshape(40, -1)
     dense = AutoencoderKMeans(3, epochs=1, random_state=0)._model(64, torch.Generator().manual_seed(0))
     widths = [layer.out_features for layer in dense.autoencoder.encoder if isinstance(layer, nn.Linear)]
-    assert widths == [500, 500, 2000, 3]
+    assert widths == [128, 128, 3]
     assert model.predict(table).shape == (40,)
 
 

@@ -14,14 +14,13 @@ from torch import nn
 from whyclust.deep.base import DeepClusterer
 from whyclust.deep.networks.autoencoders import (
     ACTIVATIONS,
-    CONVOLUTIONAL,
-    DENSE,
     Autoencoder,
     check_image_shape,
     convolutional_autoencoder,
     dense_autoencoder,
     given_autoencoder,
     initialise,
+    usual_sizes,
 )
 from whyclust.deep.parameters import choice, number, optional, setting, sizes, whole
 from whyclust.deep.training.augmenting import augmentation
@@ -36,7 +35,8 @@ class AutoencoderClusterer(DeepClusterer):
         Size of the embedding; None takes `n_clusters`.
     hidden : sequence of int or None
         Sizes of the encoder's hidden layers; the decoder mirrors them. With `image_shape`, channels of
-        convolutions. None takes (500, 500, 2000), and (32, 64, 128) for images.
+        convolutions. None takes two of 16 times the root of the number of columns, between 64 and 512,
+        and (32, 64, 128) for images; presets have the papers' (500, 500, 2000).
     activation : {"leaky_relu", "relu", "gelu", "tanh"}
         Between layers.
     image_shape : (channels, height, width) or None
@@ -65,14 +65,18 @@ class AutoencoderClusterer(DeepClusterer):
         """Size of the embedding where none is given."""
         return self.n_clusters
 
+    def _layers(self, n_features: int) -> list[int]:
+        """Sizes of the hidden layers."""
+        usual = usual_sizes(n_features, images=self.image_shape is not None)
+        return [int(size) for size in (usual if self.hidden is None else self.hidden)]
+
     def _autoencoder(self, n_features: int, generator: torch.Generator) -> Autoencoder:
         """The autoencoder: another model's, the user's modules, or a new one."""
         if self.autoencoder is not None:
             pair = _modules(self.autoencoder)
             return given_autoencoder(*pair, n_features, self.embedding_dim, self.image_shape)
         width = int(self._embedding_width(n_features) if self.embedding_dim is None else self.embedding_dim)
-        usual = DENSE if self.image_shape is None else CONVOLUTIONAL
-        hidden = [int(size) for size in (usual if self.hidden is None else self.hidden)]
+        hidden = self._layers(n_features)
         if self.image_shape is None:
             result = dense_autoencoder(n_features, width, hidden, self.activation)
         else:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from whyclust.deep.networks.autoencoders import PAPERS
+
 #: Other names of the same data.
 ALIASES = {
     "pendigits": "pendigit",
@@ -35,6 +37,10 @@ def columns(*values: Any) -> dict[str, Any]:
 N_CLUSTERS = columns(10, 10, 10, 10, 4, 20, 8, 10)
 # p of table 8; "we used the same architectures for all models".
 EMBEDDING = columns(10, 10, 30, 10, 75, 100, 10, 70)
+
+
+#: "we used the same architectures for all models" (section 5.2.1).
+HIDDEN = dict.fromkeys(NAMES, PAPERS)
 
 
 def of_table(**tables: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -72,4 +78,6 @@ class WithPresets:
             raise ValueError(f"No preset of {cls.__name__} is called {name!r}, {listed}.")
         at_random = overrides.get("pretrain_epochs") == 0
         settings = cls.presets[data] | (cls.presets_from_random.get(data, {}) if at_random else {})
+        if overrides.get("image_shape") is not None:
+            settings.pop("hidden", None)  # the papers' layers are dense, not convolutions
         return cls(**settings | overrides)

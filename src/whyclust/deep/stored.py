@@ -11,8 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from whyclust.deep.autoencoding import AutoencoderClusterer
 from whyclust.deep.base import DeepClusterer
+from whyclust.deep.networks.autoencoders import PAPERS
 from whyclust.deep.training.augmenting import MaskAndJitter, TurnAndShift
+from whyclust.deep.training.phases import DeepModel
 from whyclust.saving.registry import of_name, of_thing
 
 # Settings that an autoencoder is built from.
@@ -42,6 +45,7 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
         "settings": _settings(estimator),
         "n_features": int(estimator.n_features_in_),
         "n_embedding": int(estimator._n_features_out),
+        "layers": _layers(estimator, int(estimator.n_features_in_)),
         "feature_names": [str(name) for name in getattr(estimator, "feature_names_in_", [])],
         "history": estimator.history_,
         "fitted": fitted,
@@ -66,8 +70,7 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Deep
     for key, array in arrays.items():
         if key.startswith("fitted."):
             setattr(estimator, key[7:], np.array(array))
-    with torch.random.fork_rng(devices=[]):
-        model = estimator._model(description["n_features"], torch.Generator().manual_seed(0))
+    model = _built(estimator, description)
     state = {key[6:]: torch.from_numpy(np.array(a)) for key, a in arrays.items() if key.startswith("state.")}
     model.restore(state)
     estimator.model_ = model.eval()
@@ -78,6 +81,31 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Deep
     if description["feature_names"]:
         estimator.feature_names_in_ = np.array(description["feature_names"], dtype=object)
     return estimator
+
+
+def _layers(estimator: DeepClusterer, n_features: int) -> list[int] | None:
+    """Sizes of the autoencoder's hidden layers, if there is one: what stands for None may change."""
+    if not isinstance(estimator, AutoencoderClusterer):
+        return None
+    if isinstance(estimator.autoencoder, DeepClusterer):
+        return list(_architecture(estimator.autoencoder)["hidden"])
+    return estimator._layers(n_features)
+
+
+def _built(estimator: Any, description: dict[str, Any]) -> DeepModel:
+    """The module, with the layers of the file."""
+    n_features = description["n_features"]
+    layers = description.get("layers", _layers(estimator, n_features))
+    if layers is not None:
+        given = estimator.hidden
+        # Files from when the papers' sizes were the usual ones do not tell them.
+        older = "layers" not in description and given is None and estimator.image_shape is None
+        estimator.hidden = PAPERS if older else tuple(layers)
+    with torch.random.fork_rng(devices=[]):
+        model = estimator._model(n_features, torch.Generator().manual_seed(0))
+    if layers is not None:
+        estimator.hidden = given
+    return model
 
 
 def _unfitted(name: str, settings: dict[str, Any]) -> DeepClusterer:
@@ -108,7 +136,8 @@ def _architecture(given: Any) -> dict[str, Any]:
     """Settings from which the autoencoder of a fitted model was built, be it its own or another's."""
     if isinstance(given.autoencoder, DeepClusterer):
         return _architecture(given.autoencoder)
-    return {name: getattr(given, name) for name in _ARCHITECTURE}
+    found = {name: getattr(given, name) for name in _ARCHITECTURE}
+    return found | {"hidden": tuple(given._layers(int(given.n_features_in_)))}
 
 
 def _settings(estimator: DeepClusterer) -> dict[str, Any]:

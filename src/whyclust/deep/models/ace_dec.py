@@ -14,6 +14,7 @@ from whyclust.deep.autoencoding import AutoencoderClusterer
 from whyclust.deep.models.centroids import CentroidModel
 from whyclust.deep.models.dcn import DCN
 from whyclust.deep.models.two_spaces import TwoSpaces
+from whyclust.deep.networks.autoencoders import PAPERS
 from whyclust.deep.parameters import choice, setting, whole
 from whyclust.deep.presets import ALIASES
 from whyclust.deep.showing_spaces import ShowsSpaces
@@ -107,11 +108,11 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
             "base__epochs": 150,
         }
         for name, n_clusters, hidden, width in (
-            ("mnist", 10, (500, 500, 2000), 10),
-            ("fmnist", 10, (500, 500, 2000), 10),
-            ("usps", 10, (500, 500, 2000), 10),
-            ("gtsrb10", 10, (500, 500, 2000), 10),
-            ("objects", 3, (500, 500, 2000), 10),
+            ("mnist", 10, PAPERS, 10),
+            ("fmnist", 10, PAPERS, 10),
+            ("usps", 10, PAPERS, 10),
+            ("gtsrb10", 10, PAPERS, 10),
+            ("objects", 3, PAPERS, 10),
             ("synth", 4, (), None),
         )
     }

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from whyclust.deep.autoencoding import AutoencoderClusterer
 from whyclust.deep.models.centroids import CentroidModel, squared_error
-from whyclust.deep.presets import EMBEDDING, of_table
+from whyclust.deep.presets import EMBEDDING, HIDDEN, of_table
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import Adam, DeepModel, Phase
 
@@ -47,7 +47,7 @@ class AutoencoderKMeans(AutoencoderClusterer):
     ((200, 3), (3, 5))
     """
 
-    presets = of_table(embedding_dim=EMBEDDING)
+    presets = of_table(embedding_dim=EMBEDDING, hidden=HIDDEN)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _AutoencoderKMeans(self._autoencoder(n_features, generator), self)

@@ -15,7 +15,7 @@ from whyclust.deep.models.clustering_head import ClusteringHead, check_prior, to
 from whyclust.deep.models.mixture_loss import network_terms
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.parameters import choice, number, optional, setting, whole
-from whyclust.deep.presets import EMBEDDING, NAMES, columns, of_table
+from whyclust.deep.presets import EMBEDDING, HIDDEN, NAMES, columns, of_table
 from whyclust.deep.training.averaging import AveragedWeights
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import (
@@ -283,6 +283,7 @@ class CNet(PretrainedClusterer):
         lam=columns(1, 1, 1, 1, 1, 1, 1, 1),
         batch_size=columns(500, 175, 45, 256, 250, 300, 7, 80),
         embedding_dim=EMBEDDING,
+        hidden=HIDDEN,
         init=dict.fromkeys(NAMES, "random"),
     )
 

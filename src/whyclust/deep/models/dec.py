@@ -12,7 +12,7 @@ from whyclust.deep.autoencoding import CentroidClusterer
 from whyclust.deep.models.centroids import CentroidModel, squared_distances
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.parameters import number, optional, setting, whole
-from whyclust.deep.presets import EMBEDDING, NAMES, columns, of_table
+from whyclust.deep.presets import EMBEDDING, HIDDEN, NAMES, columns, of_table
 from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update, rows_embedded
 
 # u of table 9, which DEC and IDEC call the interval of their updates.
@@ -130,7 +130,7 @@ class DEC(CentroidClusterer):
     tol: float = setting(1e-3, number(zero=True))
     kmeans_starts: int = setting(20, whole(1))
 
-    presets = of_table(update_interval=_UPDATES, embedding_dim=EMBEDDING)
+    presets = of_table(update_interval=_UPDATES, embedding_dim=EMBEDDING, hidden=HIDDEN)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _SelfTrained(self._autoencoder(n_features, generator), self)
@@ -156,7 +156,9 @@ class IDEC(DEC):
 
     gamma: float = setting(0.1, number(zero=True))
 
-    presets = of_table(update_interval=_UPDATES, embedding_dim=EMBEDDING, gamma=dict.fromkeys(NAMES, 0.1))
+    presets = of_table(
+        update_interval=_UPDATES, embedding_dim=EMBEDDING, hidden=HIDDEN, gamma=dict.fromkeys(NAMES, 0.1)
+    )
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _SelfTrained(self._autoencoder(n_features, generator), self, gamma=self.gamma)

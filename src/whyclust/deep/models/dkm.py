@@ -13,7 +13,7 @@ from whyclust.deep.autoencoding import CentroidClusterer
 from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_distances
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.parameters import number, optional, setting, whole
-from whyclust.deep.presets import EMBEDDING, columns, of_table
+from whyclust.deep.presets import EMBEDDING, HIDDEN, columns, of_table
 from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update
 
 # Constant inverse temperature after pretraining, and the first value where it is annealed.
@@ -130,7 +130,9 @@ class DKM(CentroidClusterer):
     pretrain_epochs: int = 50
     activation: str = "relu"
 
-    presets = of_table(lam=columns(1.0, 0.01, 0.1, 0.1, 1.0, 0.01, 1e-4, 1e-4), embedding_dim=EMBEDDING)
+    presets = of_table(
+        lam=columns(1.0, 0.01, 0.1, 0.1, 1.0, 0.01, 1e-4, 1e-4), embedding_dim=EMBEDDING, hidden=HIDDEN
+    )
     # λʳ of table 9.
     presets_from_random = of_table(lam=columns(0.1, 0.01, 0.01, 0.01, 0.01, 1e-4, 1e-4, 1e-4))
 

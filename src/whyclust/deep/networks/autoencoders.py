@@ -53,9 +53,26 @@ def dense(sizes: Sequence[int], activation: str) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-#: Hidden layers where none are given: the papers' (section 5.2.1 of CM), and channels for images.
-DENSE = (500, 500, 2000)
-CONVOLUTIONAL = (32, 64, 128)
+#: The papers' hidden layers, whatever the table (section 5.2.1 of CM).
+PAPERS = (500, 500, 2000)
+# Smallest and largest layers where none are given.
+_NARROWEST, _WIDEST = 64, 512
+_CHANNELS = (32, 64, 128)
+
+
+def usual_sizes(n_inputs: int, *, images: bool = False) -> tuple[int, ...]:
+    """Hidden layers where none are given: two that grow with the root of the columns; channels for images.
+
+    Held-out rows of tables of 16 to 256 columns are reconstructed nearly as well as by the papers' layers, in
+    a fraction of the time (docs/measurements.md).
+
+    >>> usual_sizes(16), usual_sizes(256), usual_sizes(784)
+    ((64, 64), (256, 256), (448, 448))
+    """
+    if images:
+        return _CHANNELS
+    size = 16 * math.ceil(math.sqrt(n_inputs))
+    return (min(max(size, _NARROWEST), _WIDEST),) * 2
 
 
 def dense_autoencoder(
