@@ -140,6 +140,13 @@ def test_networks_with_encoders(encoder, tmp_path):
     np.testing.assert_array_equal(again.relevance(shuffled).values, net.relevance(frame).values)
 
 
+def test_encoders_that_know_missing_categories(tmp_path):
+    column = np.array([["red"], ["blue"], [np.nan], ["red"], ["green"], [np.nan]] * 4, dtype=object)
+    model = make_pipeline(OrdinalEncoder(encoded_missing_value=-1), k_means()).fit(column)
+    again = wc.load(wc.save(wc.neuralize(model, column), tmp_path / "net.npz"))
+    np.testing.assert_array_equal(again.predict(column), model.predict(column))
+
+
 def test_a_new_process_reads_it(tmp_path):
     frame = mixed_frame()
     branches = make_column_transformer((SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["colour"]))

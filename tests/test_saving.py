@@ -8,7 +8,8 @@ import subprocess
 import sys
 import uuid
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -513,6 +514,89 @@ def test_a_class_with_functions_of_its_own_also_as_a_table(tmp_path):
     np.testing.assert_array_equal(pl.read_parquet(tmp_path / "scores.parquet")["score"], X[:, 0])
     with pytest.raises(ValueError, match="is damaged"):
         wc.load(wc.save(Scores(X, "a table"), tmp_path / "scores.npz"))
+
+
+def test_columns_of_a_table_have_a_name_each(tmp_path):
+    @dataclass
+    class Scores:
+        one: np.ndarray
+        other: np.ndarray
+        names: dict
+
+    wc.saved(
+        Scores,
+        take_apart=lambda thing: {"one": thing.one, "other": thing.other},
+        put_together=lambda parts: Scores(parts["one"], parts["other"], {}),
+        columns=lambda thing: thing.names,
+    )
+    path = tmp_path / "scores.parquet"
+    for names in ({"one": "a", "other": "b"}, {"one": ["a"], "other": ["b", "c", "d"]}):
+        again = wc.load(wc.save(Scores(X[:, 0], X, names), path))
+        np.testing.assert_array_equal(again.one, X[:, 0])
+        np.testing.assert_array_equal(again.other, X)
+    for names, told in (
+        ({"one": "a", "other": ["b", "c", "a"]}, "two columns the name 'a'"),
+        ({"other": ["b", "c", "b"]}, "two columns the name 'b'"),
+        ({"other": ["b", "c"]}, r"2 names for the 3 column\(s\) of 'other'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            wc.save(Scores(X[:, 0], X, names), path)
+    with pytest.raises(ValueError, match="'other' has 2 rows and other columns have not"):
+        wc.save(Scores(X[:, 0], X[:2], {"one": "a", "other": "b"}), path)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "json"])
+def test_keys_come_back_as_what_they_were(suffix, tmp_path):
+    @wc.saved
+    @dataclass
+    class Keyed:
+        inside: dict
+
+    inside = {1: 2, "1": 3, (1, "a"): np.arange(2), None: {2.5: "x"}, 7: float("inf")}
+    again = wc.load(wc.save(Keyed(inside), tmp_path / f"keyed.{suffix}")).inside
+    assert repr(again) == repr(inside)
+    assert sorted(map(str, map(type, again))) == sorted(map(str, [int, str, tuple, type(None), int]))
+
+
+def test_a_registered_class_may_also_be_a_tuple_or_an_array(tmp_path):
+    class Pair(NamedTuple):
+        one: int
+        other: np.ndarray
+
+    class Words(dict):
+        pass
+
+    class Name(str):
+        pass
+
+    class Grid(np.ndarray):
+        pass
+
+    wc.saved(Pair, take_apart=Pair._asdict, put_together=lambda parts: Pair(**parts))
+    wc.saved(Words, take_apart=dict, put_together=Words)
+    wc.saved(Name, take_apart=lambda name: {"of": str(name)}, put_together=lambda parts: Name(parts["of"]))
+    wc.saved(
+        Grid,
+        take_apart=lambda grid: {"of": np.asarray(grid)},
+        put_together=lambda parts: parts["of"].view(Grid),
+    )
+    for thing in (Pair(1, X), Words(a=1), Name("n"), X.view(Grid), Pair(2, X.view(Grid))):
+        again = wc.load(wc.save(thing, tmp_path / "thing.npz"))
+        assert type(again) is type(thing)
+        assert repr(again) == repr(thing)
+
+
+def test_fields_that_the_constructor_makes_are_made_again(tmp_path):
+    @wc.saved
+    @dataclass
+    class Doubled:
+        once: int
+        twice: int = field(init=False)
+
+        def __post_init__(self):
+            self.twice = 2 * self.once
+
+    assert wc.load(wc.save(Doubled(3), tmp_path / "doubled.npz")).twice == 6
 
 
 def test_a_class_without_parts_is_not_registered():

@@ -23,6 +23,8 @@ HEADER = "whyclust"
 # Names that functions of numpy want for themselves.
 _TAKEN = {HEADER, "file", "allow_pickle"}
 _LONGEST = 200
+# Types that nobody registers, so that long lists of them are not looked up.
+_BUILT_IN = (bool, int, float, str, type(None), list, tuple, dict)
 _SPARSE = ("data", "indices", "indptr")
 
 
@@ -64,6 +66,13 @@ def _is_pandas(thing: Any, name: str) -> bool:
 def _pack(thing: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(thing, np.generic) and not isinstance(thing, (np.datetime64, np.timedelta64)):
         thing = thing.item()
+    # What is registered may also be a tuple, a dictionary or an array.
+    entry = None if type(thing) in _BUILT_IN else of_thing(thing)
+    if entry is not None:
+        parts = {
+            name: _pack(part, _within(path, name), arrays) for name, part in entry.take_apart(thing).items()
+        }
+        return {"saved": entry.name, "room": entry.room, "parts": parts}
     if isinstance(thing, float) and not math.isfinite(thing):
         return {"float": str(thing)}  # JSON has no word for it
     if is_plain(thing):
@@ -82,7 +91,11 @@ def _pack(thing: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(thing, np.ufunc):
         return {"ufunc": str(thing.__name__)}
     if isinstance(thing, dict):
-        return {"dict": {str(key): _pack(value, _within(path, key), arrays) for key, value in thing.items()}}
+        packed = {key: _pack(value, _within(path, key), arrays) for key, value in thing.items()}
+        if all(isinstance(key, str) for key in packed):
+            return {"dict": {str(key): value for key, value in packed.items()}}
+        # Keys of JSON are text: numbers would come back as such, and 1 would be '1'.
+        return {"pairs": [[_pack(key, path, arrays), value] for key, value in packed.items()]}
     if isinstance(thing, (list, tuple)):
         marker = "tuple" if isinstance(thing, tuple) else "list"
         return {marker: [_pack(value, _within(path, place), arrays) for place, value in enumerate(thing)]}
@@ -96,12 +109,6 @@ def _pack(thing: Any, path: str, arrays: Arrays) -> Any:
 
         frame, more = labels_apart(thing)
         return {"labels": _pack(frame, path, arrays), "more": _pack(more, path, arrays)}
-    entry = of_thing(thing)
-    if entry is not None:
-        parts = {
-            name: _pack(part, _within(path, name), arrays) for name, part in entry.take_apart(thing).items()
-        }
-        return {"saved": entry.name, "room": entry.room, "parts": parts}
     raise TypeError(
         f"A {type(thing).__name__} cannot be saved without pickle: replace it (a number as random_state, a "
         "kernel by its name) before saving, or register its class with whyclust.saved."
@@ -215,6 +222,7 @@ _READERS: dict[str, Any] = {
     "dtype": _dtype,
     "ufunc": _ufunc,
     "dict": lambda items, packed, arrays: {key: unpack(item, arrays) for key, item in items.items()},
+    "pairs": lambda items, packed, arrays: {unpack(key, arrays): unpack(item, arrays) for key, item in items},
     "list": lambda items, packed, arrays: [unpack(item, arrays) for item in items],
     "tuple": lambda items, packed, arrays: tuple(unpack(item, arrays) for item in items),
     "table": _table,

@@ -42,7 +42,9 @@ def write(stream: Any, written: int, content: Any, arrays: Arrays, columns: Colu
         if key in arrays:
             parts, dtype = _columns(arrays[key])
             named = _named(names, len(parts))
-            layout[key] = {"columns": names if isinstance(arrays[key], np.ndarray) else named, "dtype": dtype}
+            _refuse_misnamed(key, named, parts, table)
+            flat = isinstance(arrays[key], np.ndarray) and arrays[key].ndim == 1
+            layout[key] = {"columns": named[0] if flat else named, "dtype": dtype}
             table |= zip(named, parts, strict=True)
     beside = {key: _listed(key, array) for key, array in arrays.items() if key not in layout}
     header = {
@@ -65,6 +67,24 @@ def _columns(array: Any) -> tuple[list[Any], str | None]:
         return [pa.array(part) for part in ([array] if array.ndim == 1 else array.T)], array.dtype.str
     except pa.ArrowException:
         raise ValueError(f"Parquet has no columns of type {array.dtype}: save it as .npz.") from None
+
+
+def _refuse_misnamed(key: str, named: list[str], parts: list[Any], table: dict[str, Any]) -> None:
+    """Columns have a name each, and as many rows as those before them."""
+    if len(named) != len(parts):
+        raise ValueError(
+            f"columns= gives {len(named)} names for the {len(parts)} column(s) of {key!r}: give one name, or "
+            "one for each."
+        )
+    twice = [name for place, name in enumerate(named) if name in table or name in named[:place]]
+    if twice:
+        raise ValueError(f"columns= gives two columns the name {twice[0]!r}: give each a name of its own.")
+    rows = {len(column) for column in [*table.values(), *parts]}
+    if len(rows) > 1:
+        raise ValueError(
+            f"{key!r} has {len(parts[0])} rows and other columns have not: name in columns= only what has an "
+            "entry for each row."
+        )
 
 
 def _listed(key: str, array: Any) -> dict[str, Any]:

@@ -167,7 +167,8 @@ def _origin(kind: type) -> tuple[str, str]:
 
 
 def _own_fields(thing: Any) -> Parts:
-    return {part.name: getattr(thing, part.name) for part in fields(thing)}
+    # What the constructor does not take, it makes of the others.
+    return {part.name: getattr(thing, part.name) for part in fields(thing) if part.init}
 
 
 def _own_attributes(thing: Any) -> Parts:
