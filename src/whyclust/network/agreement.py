@@ -74,7 +74,9 @@ def _with_own_predict(model: Any) -> str | None:
     for step in steps:
         # Statically: scikit-learn makes some methods anew whenever they are looked at.
         own = getattr_static(type(step), "predict", None)
-        replaced = own is not getattr_static(registered_type(step), "predict", None)
-        if replaced or "predict" in getattr(step, "__dict__", {}):
+        known = getattr_static(registered_type(step), "predict", None)
+        # A type that has none of its own to inherit leaves it to those who say that they are of it.
+        written = known is not None and not getattr(known, "__isabstractmethod__", False)
+        if (written and own is not known) or "predict" in getattr(step, "__dict__", {}):
             return type(step).__name__
     return None

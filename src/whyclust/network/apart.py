@@ -7,7 +7,6 @@ can speak. So it is a competitor only of rows that are noise, or taken for it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,14 +28,13 @@ def judges(net: Neuralized, clusters: NDArray, assigned: NDArray) -> Judges:
     clusters, assigned : ndarray of shape (n_rows,)
         The cluster explained in each row, and the one that the network assigns.
     """
-    head: Any = net.head
     # A probability is one among all clusters, noise included.
     absolute = net.pool.threshold is not None
-    if head.noise is None or len(net.clusters) < 3 or absolute:
+    if net.head.noise is None or len(net.clusters) < 3 or absolute:
         return [(net, np.arange(len(clusters)))]
     noise = net.clusters[-1]
     in_cluster = (clusters != noise) & (assigned != noise)
-    without = replace(net, head=replace(head, noise=None), clusters=net.clusters[:-1])
+    without = replace(net, head=net.head.without_noise(), clusters=net.clusters[:-1])
     parts = [(net, np.flatnonzero(~in_cluster)), (without, np.flatnonzero(in_cluster))]
     return [(judge, rows) for judge, rows in parts if len(rows)]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.inputs.reading import plain_tensor
 from whyclust.moments.numbers import Mean
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def stiffness(evidence: NDArray) -> float:
     return EvidenceMoments.of(evidence).stiffness()
 
 
-def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
+def prototype_stiffness(net: Neuralized, labels: Any) -> float:
     """1/β ≈ Σ_c π_c E[f_c at the prototypes of c]: no data are at hand."""
     typical = net.head.typical_points(net.features.folded)
     if typical is None:
@@ -86,9 +88,13 @@ def prototype_stiffness(net: Neuralized, labels: NDArray | None) -> float:
     evidence = net.pool.evidence(h, h.min(axis=0))
     counts = np.bincount(members, minlength=len(net.clusters)).astype(float)
     shares = np.full(len(net.clusters), 1.0 / len(net.clusters))
-    known = np.empty(0, dtype=np.intp) if labels is None else labels[labels >= 0]  # noise is −1
-    if len(known):
-        shares = np.bincount(known, minlength=len(net.clusters)) / len(known)
+    # Labels of any type; what is no cluster of the network, noise among it, says nothing of the shares.
+    found = Counter([] if labels is None else np.ravel(plain_tensor(labels)).tolist())
+    sizes = np.array([found[cluster] for cluster in net.clusters.tolist()], dtype=float)
+    if net.head.noise is not None:
+        sizes[-1] = 0.0
+    if sizes.any():
+        shares = sizes / sizes.sum()
     if (counts == 0).any():  # noise has no prototypes: the clusters share its part
         shares = np.where(counts > 0, shares, 0.0)
         shares /= shares.sum() or 1.0

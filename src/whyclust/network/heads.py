@@ -6,8 +6,8 @@ columns, where :mod:`whyclust.network.nodes` does the arithmetic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from whyclust.network.tournament import Tournament
 from whyclust.saving.registry import saved
 
 
+@runtime_checkable
 class Head(Protocol):
     """What a network asks of the layer that compares clusters."""
 
@@ -55,6 +56,10 @@ class Head(Protocol):
 
     def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray] | None:
         """Points that stand for the clusters, and the cluster of each, if there are any."""
+        ...
+
+    def without_noise(self) -> Head:
+        """The same clusters, without noise among them."""
         ...
 
 
@@ -128,6 +133,10 @@ class PrototypeHead:
     def n_inputs(self) -> int:
         """Number of features it reads."""
         return self.prototypes.shape[1]
+
+    def without_noise(self) -> PrototypeHead:
+        """The same prototypes, and no noise."""
+        return replace(self, noise=None)
 
     def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray]:
         """The prototypes, as points of the input space."""
@@ -239,6 +248,10 @@ class LinearHead:
         """Number of features it reads."""
         return self.weights.shape[1]
 
+    def without_noise(self) -> LinearHead:
+        """No row is noise here."""
+        return self
+
     def typical_points(self, linear: AffineMap) -> None:
         """A linear head has no points of its own."""
         return
@@ -294,6 +307,10 @@ class TreeHead:
     def n_inputs(self) -> int:
         """Number of features it reads."""
         return self.centers.shape[1]
+
+    def without_noise(self) -> TreeHead:
+        """No row is noise here."""
+        return self
 
     def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray]:
         """The leaves' centres, as points of the input space."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from whyclust.network.beta import stiffness
 from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
+from whyclust.network.parts import refuse_no_ids, refuse_no_parts
 from whyclust.network.pools import Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.records import Block, Relevance
@@ -76,8 +78,10 @@ class Neuralized:
     kind: InputKind = TABLE
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < np.inf:
-            raise ValueError(f"beta={self.beta!r}, expected a positive, finite number.")
+        refuse_no_parts(self.features, self.head, self.pool)
+        number = isinstance(self.beta, (int, float, np.integer, np.floating))
+        if not number or not 0 < self.beta <= sys.float_info.max:
+            raise ValueError(f"beta={self.beta!r:.60}, expected a positive, finite number.")
         if self.head.n_clusters < 2:
             raise ValueError(
                 "The model has one cluster, so there is no other cluster to be in: "
@@ -88,6 +92,7 @@ class Neuralized:
                 f"The features give {self.features.folded.n_outputs} columns, but the clusters are "
                 f"compared in {self.head.n_inputs}: the steps do not belong together."
             )
+        refuse_no_ids(self.clusters, self.head.n_clusters)
 
     def __repr__(self) -> str:
         return (

@@ -156,8 +156,8 @@ def _checked_beta(beta: Any, net: Neuralized) -> float:
         )
     if not net.pool.takes_beta:
         raise ValueError(
-            f"beta={beta!r} was given for an absolute decision, whose soft minimum has a stiffness of its "
-            "own: leave beta=None."
+            f"beta={beta!r} was given, but the pool {net.pool.name!r} has a stiffness of its own, as that "
+            "of absolute decisions has: leave beta=None."
         )
     return float(beta)
 

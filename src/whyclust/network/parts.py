@@ -93,7 +93,38 @@ def network_parts(model: Any) -> Parts:
             f"The function registered for {type(model).__name__} returned a {type(found).__name__}, expected "
             "whyclust.network.Parts(features, head, pool), with beta= where the model keeps one."
         )
-    return Parts(*found)
+    parts = Parts(*found)
+    refuse_no_parts(*parts[:3])
+    return parts
+
+
+def refuse_no_parts(features: Any, head: Any, pool: Any) -> None:
+    """Say which part of a network is not what it should be: another one's, say, or a class."""
+    parts = {"features": (features, Features), "head": (head, Head), "pool": (pool, Pool)}
+    for name, (part, kind) in parts.items():
+        if isinstance(part, type):
+            raise TypeError(f"The {name} of a network is the class {part.__name__}: create one of it.")
+        if not isinstance(part, kind):
+            raise TypeError(
+                f"The {name} of a network is a {type(part).__name__}, expected all that "
+                f"{kind.__module__}.{kind.__name__} has: Parts(features, head, pool), in this order."
+            )
+
+
+def refuse_no_ids(clusters: Any, count: int) -> None:
+    """Clusters have a name each."""
+    if not isinstance(clusters, np.ndarray) or clusters.shape != (count,):
+        shape = getattr(clusters, "shape", type(clusters).__name__)
+        raise ValueError(
+            f"clusters, the ids that predict returns, has shape {shape}, expected one for each of the "
+            f"{count} clusters of the head (the last is noise where it has any)."
+        )
+    try:
+        distinct = len(set(clusters.tolist()))
+    except TypeError:
+        distinct = 0
+    if distinct != count:
+        raise ValueError("clusters names two clusters the same: expected an id, a number or text, for each.")
 
 
 def has_network(model: Any) -> bool:
@@ -101,6 +132,10 @@ def has_network(model: Any) -> bool:
     return _parts.dispatch(type(model)) is not _parts.dispatch(object)
 
 
-def registered_type(model: Any) -> type:
-    """The type among the model's own and its parents for which a function is registered."""
-    return next(kind for kind in type(model).__mro__ if kind in _parts.registry)
+def registered_type(model: Any) -> type | None:
+    """The type among the model's own and its parents for which a function is registered.
+
+    None where there is none: the model's type was declared a subclass, but has inherited nothing.
+    """
+    function = _parts.dispatch(type(model))
+    return next((kind for kind in type(model).__mro__ if _parts.registry.get(kind) is function), None)

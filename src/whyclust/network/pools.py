@@ -9,7 +9,7 @@ is explained is Σ_k α_k h_k.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from whyclust.saving.registry import saved
 RULES = ("min_take_most", "expected")
 
 
+@runtime_checkable
 class Pool(Protocol):
     """What a network asks of its last layer."""
 
@@ -31,6 +32,11 @@ class Pool(Protocol):
     @property
     def rule(self) -> str:
         """What the rule is called that it takes where none is asked for."""
+        ...
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Names of the rules that can be asked for; none where it has one of its own."""
         ...
 
     @property
@@ -95,6 +101,7 @@ class MinPool:
 
     name: ClassVar[str] = "min"
     rule: ClassVar[str] = "expected"
+    rules: ClassVar[tuple[str, ...]] = RULES
     threshold: ClassVar[float | None] = None
     takes_beta: ClassVar[bool] = True
 
@@ -172,6 +179,7 @@ class SoftMinPool:
     stiffness: float = 1.0
     name: ClassVar[str] = "soft_min"
     rule: ClassVar[str] = "soft_min"
+    rules: ClassVar[tuple[str, ...]] = ()
     takes_beta: ClassVar[bool] = False
 
     def offset(self, h: NDArray) -> NDArray:
@@ -189,11 +197,6 @@ class SoftMinPool:
         self, h: NDArray, smallest: NDArray, inside: NDArray, beta: float, rule: str | None
     ) -> tuple[NDArray, NDArray]:
         """s softmax(−s h): Eq. (2) with β = 1 and the reassignment R_k ← R_k h_k / f_c, simplified."""
-        if rule is not None:
-            raise ValueError(
-                f"rule={rule!r} was given for an absolute decision, whose soft minimum has one "
-                "rule of its own: leave rule=None."
-            )
         p = self.slopes(h, smallest)
         return p, np.einsum("kn,kn->n", p, h)
 

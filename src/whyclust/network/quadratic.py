@@ -51,6 +51,10 @@ class QuadraticHead:
         """Number of features it reads."""
         return self.means.shape[1]
 
+    def without_noise(self) -> QuadraticHead:
+        """No row is noise here."""
+        return self
+
     def typical_points(self, linear: AffineMap) -> tuple[NDArray, NDArray]:
         """The means, as points of the input space."""
         return linear.preimage(self.means.astype(float)), np.arange(self.n_clusters)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyclust.inputs.reading import InputTable, numeric
 from whyclust.network.nodes import first_equal
-from whyclust.network.pools import RULES
+from whyclust.network.pools import MinPool, Pool
 from whyclust.network.question import read_question
 from whyclust.network.records import Relevance
 from whyclust.network.values import FactoredValues
@@ -28,8 +28,7 @@ def relevance_of(
     groups: NDArray | None,
 ) -> Relevance:
     """Explain rows that a network has read; arguments as for :meth:`Neuralized.relevance`."""
-    if rule is not None and rule not in RULES:
-        raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(RULES)} or None.")
+    _check_rule(rule, net.pool if against is None else MinPool())
     n_rows = table.shape[0]
     question = read_question(cluster, against, net.clusters, n_rows, table.row_labels)
     target = net.features.sources if groups is None else groups[net.features.sources]
@@ -95,6 +94,17 @@ def relevance_of(
         net._named(competitors),
         rule=rule or ("expected" if against is not None else net.pool.rule),
     )
+
+
+def _check_rule(rule: str | None, pool: Pool) -> None:
+    if rule is None or rule in pool.rules:
+        return
+    if not pool.rules:
+        raise ValueError(
+            f"rule={rule!r} was given, but the pool {pool.name!r} has one rule of its own, as that of "
+            "absolute decisions has: leave rule=None."
+        )
+    raise ValueError(f"rule={rule!r} is unknown, expected one of {', '.join(pool.rules)} or None.")
 
 
 def collector(target: NDArray, width: int) -> sp.csr_array | None:

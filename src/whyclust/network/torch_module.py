@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from whyclust.inputs.reading import is_sparse
 from whyclust.network.competition import Competition
-from whyclust.network.pools import Pool, SoftMinPool
+from whyclust.network.pools import MinPool, Pool, SoftMinPool
 from whyclust.network.quadratic import Quadratics
 from whyclust.network.tournament import Tournament
 
@@ -40,7 +40,10 @@ def build_module(net: Neuralized) -> nn.Module:
 @singledispatch
 def detecting(folded: Any) -> list[nn.Module]:
     """Layers from points to the evidence of each cluster against each of its competitors."""
-    raise TypeError(f"{type(folded).__name__} has no torch module yet.")
+    raise TypeError(
+        f"{type(folded).__name__} has no torch module yet: register a function that makes its layers with "
+        "whyclust.network.torch_module.detecting.register."
+    )
 
 
 @detecting.register
@@ -70,7 +73,15 @@ def _(folded: Competition) -> list[nn.Module]:
 
 @singledispatch
 def pooling(pool: Pool) -> nn.Module:
-    """The layer that pools competitors, a minimum unless registered otherwise."""
+    """The layer that pools competitors."""
+    raise TypeError(
+        f"The pool {type(pool).__name__} has no torch module yet: register a function that makes one with "
+        "whyclust.network.torch_module.pooling.register."
+    )
+
+
+@pooling.register
+def _(pool: MinPool) -> nn.Module:
     return MinPooling()
 
 
