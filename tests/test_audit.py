@@ -61,6 +61,19 @@ def test_noise_is_not_trusted():
     assert (found.stability["jaccard"] < 0.6).any()
 
 
+def test_rows_in_no_cluster_are_not_judged_as_one():
+    """MeanShift's outliers are others whenever it is fitted again."""
+    X = np.vstack([blobs(), blobs().mean(axis=0) + 40 * np.eye(5)[:4]])
+    model = MeanShift(bandwidth=5, cluster_all=False, bin_seeding=True, min_bin_freq=3).fit(X)
+    assert (model.labels_ == -1).any()
+    found = wc.audit(model, X, methods=["squared"], n_repeats=2, n_refits=4)
+    assert found.stability["cluster"].tolist() == sorted(set(model.labels_) - {-1})
+    assert "-1" not in " ".join(found.verdict)
+    assert found.trusted == "yes"
+    assert "-1" not in str(found)
+    assert "noise" not in found.refits.bootstrap.sentence()
+
+
 def test_numbers_are_those_of_the_metrics(wine):
     model, X, found = wine
     asked = {

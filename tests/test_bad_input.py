@@ -206,6 +206,7 @@ def test_text_is_shown(model):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(c="tall")
     refuses(r"'c', expected numbers.*OneHotEncoder", wc.explain, model, frame)
     refuses(r"complex", wc.explain, model, X + 1j)
+    refuses(r"X holds complex numbers, expected real", wc.explain, model, sp.csr_array(X + 1j))
     dates = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=pd.date_range("2020", periods=40))
     refuses(r"datetime.*'b'", wc.explain, model, dates)
     refuses(r"dates or times", wc.explain, model, X.astype("int64").astype("datetime64[s]"))

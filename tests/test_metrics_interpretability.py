@@ -430,3 +430,22 @@ def test_faithfulness_follows_the_names_of_columns():
         (frame, mean[list("cdab")]),
     ):
         assert metrics.faithfulness(model, X, given).value == pytest.approx(plain.value, abs=1e-9)
+
+
+def test_numbered_columns_are_read_by_their_numbers():
+    """Columns of an array are called x0, x1, …: relevance in another order of these is put in theirs."""
+    random = np.random.default_rng(0)
+    table, relevance = random.normal(size=(40, 4)), random.normal(size=(40, 4))
+    model = KMeans(3, n_init=1, random_state=0).fit(table)
+
+    def area(values):
+        return metrics.flipping_auc(model, table, values, n_repeats=2, random_state=0).auc
+
+    wanted, order = area(relevance), [2, 0, 3, 1]
+    for names in (["x0", "x1", "x2", "x3"], [0, 1, 2, 3]):
+        frame = pd.DataFrame(relevance, columns=names)
+        assert area(frame) == area(frame.iloc[:, order]) == wanted
+    named = pd.DataFrame(relevance, columns=list("abcd"))
+    assert area(named) == wanted
+    assert area(named.iloc[:, order]) != wanted
+    assert area(sp.csr_array(relevance)) == wanted

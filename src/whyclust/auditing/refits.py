@@ -46,7 +46,10 @@ class Refits:
         return min(found, key=lambda one: one.mean) if found else None
 
     def to_pandas(self) -> pd.DataFrame | None:
-        """One line per cluster: Jaccard similarities, correlation of its mean relevance, and a reading."""
+        """One line per cluster: Jaccard similarities, correlation of its mean relevance, and a reading.
+
+        Noise is no cluster, and outliers are seldom the same: it has no line.
+        """
         if not self.known:
             return None
         first = next(iter(self.known.values())).to_pandas()
@@ -58,7 +61,8 @@ class Refits:
         # A cluster is as stable as the less stable of the two says.
         frame["jaccard"] = frame[list(self.known)].min(axis=1)
         frame["reading"] = [read_jaccard(float(value)) for value in frame["jaccard"]]
-        return frame
+        noise = next(iter(self.known.values())).noise
+        return frame if noise is None else frame[frame["cluster"] != noise].reset_index(drop=True)
 
 
 def read_jaccard(value: float) -> str:

@@ -56,11 +56,6 @@ class Subject:
         """The cluster that is explained in each row."""
         return self.net.predict_rows(self.table) if self.given is None else self.given
 
-    @property
-    def noise(self) -> Any:
-        """The label of rows in no cluster, or None."""
-        return None if self.fidelity is None else self.fidelity.noise
-
 
 def subject_of(model: Any, X: Any, background: Any = None) -> Subject:
     """Read a model and its rows as `explain` does, so that its very explanations are audited."""

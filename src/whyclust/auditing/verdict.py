@@ -164,9 +164,11 @@ def _all_is_well(comparison: Comparison, refits: Refits, fidelity: Fidelity | No
     well = [f"the relevances are faithful (area {neon:.1f}, a random order has {floor:.1f})"]
     frame = refits.to_pandas()
     if frame is not None:
-        how_many = "both" if len(frame) == 2 else f"all {len(frame)}"
+        come = {1: "the cluster comes", 2: "both clusters come"}.get(
+            len(frame), f"all {len(frame)} clusters come"
+        )
         well.append(
-            f"{how_many} clusters come back when the clustering is fitted again (Jaccard similarity at least "
+            f"{come} back when the clustering is fitted again (Jaccard similarity at least "
             f"{frame['jaccard'].min():.2f})"
         )
     if fidelity is not None:

@@ -137,17 +137,15 @@ def numeric(data: Any, name: str = "X") -> Any:
     """Numbers of a table as float32 or float64 (kept) or float64 (all else), or an error."""
     if is_frame(data):
         data = _frame_numbers(data, name)
-    if is_sparse(data):
-        if data.dtype not in (np.float32, np.float64):
-            data = data.astype(np.float64)
-        return data
     if data.dtype in (np.float32, np.float64):
         return data
-    if data.dtype == np.float16:
-        return data.astype(np.float32)
     if data.dtype.kind in "cmM":
         kind = "complex numbers" if data.dtype.kind == "c" else "dates or times"
         raise ValueError(f"{name} holds {kind}, expected real numbers: convert them first.")
+    if is_sparse(data):
+        return data.astype(np.float64)
+    if data.dtype == np.float16:
+        return data.astype(np.float32)
     try:
         return data.astype(np.float64)
     except (TypeError, ValueError):

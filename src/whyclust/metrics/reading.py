@@ -66,7 +66,8 @@ def read_relevance(
 ) -> NDArray:
     """Relevance, or another importance, of each row as a dense array; some of it must not be zero.
 
-    Named columns of a frame are brought into the order of `columns`, its rows into that of `index`.
+    Named columns of a frame are brought into the order of `columns` (of an array, x0, x1, …), its rows into
+    that of `index`.
     """
     explained = explanation_in(explanation)
     if explained is not None:
@@ -75,16 +76,23 @@ def read_relevance(
         values = np.asarray(explained.values, dtype=np.float64)
     else:
         table = read_input(in_rows_of(explanation, index, called), called)
-        values = np.asarray(numeric(table.data, called), dtype=np.float64)
-        if columns is not None and table.names is not None and table.names != columns:
+        refuse_too_large(table, called)
+        values = numeric(table.data, called)
+        values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
+        if table.names is not None and table.names != columns:
             values = values[:, _places(table.names, columns, called)]
     refuse_bad_relevance(values, called)
     return values
 
 
-def _places(names: list[str], columns: list[str], called: str) -> list[int]:
-    """Where each of the columns is among the names; columns that are only numbered stand as they are."""
-    numbered = ([f"{start}{place}" for place in range(len(names))] for start in ("", "x"))
+def _places(names: list[str], columns: list[str] | None, called: str) -> list[int]:
+    """Where each of the columns is among the names; columns that are only numbered stand as they are.
+
+    Columns of an array have no names, but numbers: names that are numbers are brought into their order.
+    """
+    numbered = [[f"{start}{place}" for place in range(len(names))] for start in ("", "x")]
+    if columns is None:
+        columns = next((order for order in numbered if set(order) == set(names)), names)
     if set(names) != set(columns) and names in numbered:
         return list(range(len(names)))
     missing = [name for name in columns if name not in set(names)]

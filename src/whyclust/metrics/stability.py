@@ -128,6 +128,7 @@ def stability(
         spearman_per_repeat=np.array(spearman),
         profile_per_repeat=np.array(profiles),
         sources=tuple(name for name, used in [("bootstrap", bootstrap), ("reseed", reseed)] if used),
+        noise=original.noise,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,6 +65,8 @@ class Stability:
         Pearson correlation of each cluster's mean relevances with its partner's.
     sources : tuple of str
         What was changed: "bootstrap", "reseed" or both.
+    noise : cluster id or None
+        The one among `clusters` that is none, but rows in no cluster.
     """
 
     clusters: NDArray
@@ -75,6 +78,7 @@ class Stability:
     spearman_per_repeat: NDArray
     profile_per_repeat: NDArray
     sources: tuple[str, ...]
+    noise: Any = None
 
     @property
     def n_repeats(self) -> int:
@@ -130,7 +134,8 @@ class Stability:
             f"{self.share} of the rows in their cluster (adjusted Rand index {self.ari})"
         )
         jaccards = self.jaccard_per_repeat.mean(axis=0)
-        least = int(np.argmin(jaccards))
+        # Outliers are seldom the same: noise is none of the clusters that come back or do not.
+        least = int(np.argmin(np.where(self.clusters == self.noise, np.inf, jaccards)))
         told += f"; the least stable cluster is {self.clusters[least]}, with a Jaccard similarity of "
         told += f"{jaccards[least]:.3f}"
         if self.pearson is not None:
