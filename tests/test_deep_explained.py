@@ -29,6 +29,7 @@ from whyclust.deep.explained import with_rules
 from whyclust.network import torch_stored_trunk
 from whyclust.network.torch_trunk import TorchTrunk
 from whyclust.propagate import Centered, Gamma, propagate
+from whyclust.saving.packing import pack, unpack
 
 
 def digits(n=150):
@@ -293,12 +294,14 @@ def test_settings_of_layers_are_kept(tmp_path, name):
         layers(torch.from_numpy(X.astype(np.float32)))  # moves the statistics of normalisation
         layers.append(nn.Flatten()).eval()
     trunk = TorchTrunk.of(layers, X.mean(axis=0))
-    description, arrays = torch_stored_trunk.to_arrays(replace(trunk, rules=Gamma(np.float32(0.25))))
-    json.dumps(description)
-    again = torch_stored_trunk.from_arrays(description, arrays)
+    content, held = pack(replace(trunk, rules=Gamma(np.float32(0.25))))
+    again = unpack(json.loads(json.dumps(content)), held)
     np.testing.assert_array_equal(again.activations(X), trunk.activations(X))
     assert again.rules == Gamma(0.25)
     assert not again.module.training
+    description, arrays = torch_stored_trunk.to_arrays(trunk)
+    description["rules"] = {"rule": "Gamma", "settings": {"gamma": 0.5}}  # as older files have it
+    assert torch_stored_trunk.from_arrays(description, arrays).rules == Gamma(0.5)
     broken = {**description, "n_outputs": trunk.n_outputs + 1}
     with pytest.raises(ValueError, match="as many outputs"):
         torch_stored_trunk.from_arrays(broken, arrays)
@@ -342,7 +345,7 @@ def test_networks_with_code_of_their_own_are_not_saved(tmp_path):
     net = wc.neuralize(own, X)
     with pytest.raises(TypeError, match="a layer Twice, which a file without code cannot bring back"):
         wc.save(net, tmp_path / "net.npz")
-    chosen = with_rules(wc.neuralize(small().fit(X), X), {torch.nn.Linear: Gamma(1.0)})
+    chosen = with_rules(wc.neuralize(small().fit(X), X), lambda name, layer: Gamma(1.0))
     with pytest.raises(TypeError, match="rules given by name"):
         wc.save(chosen, tmp_path / "net.npz")
     assert not (tmp_path / "net.npz").exists()

@@ -198,6 +198,67 @@ def test_networks_have_a_beta(beta, tmp_path):
         wc.load(path)
 
 
+def in_head(**changes):
+    return lambda parts: parts["head"]["parts"].update(changes)
+
+
+NETWORKS = {
+    "no clusters": lambda parts: parts.update(clusters=None),
+    "clusters that are a list": lambda parts: parts.update(clusters={"list": [0, 1, 2]}),
+    "clusters of one name": lambda parts: parts.update(clusters={"objects": ["a", "a", "b"], "shape": [3]}),
+    "no pool": lambda parts: parts.update(pool=None),
+    "a pool for a head": lambda parts: parts.update(head=parts["pool"]),
+    "no kind": lambda parts: parts.update(kind=None),
+    "no kind of input": lambda parts: parts.update(kind=parts["pool"]),
+    "gamma is text": in_head(gamma="x"),
+    "scale is text": in_head(scale="x"),
+    "stiffness is text": in_head(probability_stiffness="x"),
+    "stiffness is negative": in_head(probability_stiffness=-1.0),
+    "noise is text": in_head(noise="x"),
+    "no prototypes": in_head(prototypes=None),
+    "too few names": lambda parts: parts["feature_names"]["tuple"].pop(),
+    "names that are numbers": lambda parts: parts["feature_names"]["tuple"].__setitem__(0, 7),
+    "no names": lambda parts: parts.update(feature_names=None),
+    "a list of names": lambda parts: parts.update(feature_names={"list": ["a", "b", "c"]}),
+    "named or not": lambda parts: parts.update(named="perhaps"),
+    "no name of the model": lambda parts: parts.update(model=None),
+    "a huge beta": lambda parts: parts.update(beta=10**400),
+    "a threshold that is text": lambda parts: parts.update(
+        pool={"saved": "SoftMinPool", "room": "whyclust.network", "parts": {"threshold": "x"}}
+    ),
+    "nothing": lambda parts: parts.clear(),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_descriptions_that_make_no_network(name, tmp_path):
+    path = wc.save(wc.neuralize(k_means().fit(X), X), tmp_path / "net.npz")
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["whyclust"]))
+    NETWORKS[name](header["content"]["parts"])
+    np.savez(path, **{**arrays, "whyclust": np.array(json.dumps(header))})
+    with pytest.raises(
+        ValueError, match=r"net\.npz is not a file that whyclust has written, or it is damaged"
+    ):
+        wc.load(path)
+
+
+def test_arrays_that_no_file_holds_are_refused(tmp_path):
+    @wc.saved
+    @dataclass
+    class Held:
+        array: np.ndarray
+
+    for array, told in (
+        (np.ma.masked_less(X, 1.0), "A masked array cannot be saved"),
+        (np.zeros(3, dtype=[("a", float), ("b", int)]), "A structured array cannot be saved"),
+    ):
+        for suffix in ("npz", "json"):
+            with pytest.raises(TypeError, match=told):
+                wc.save(Held(array), tmp_path / f"held.{suffix}")
+
+
 # --------------------------------------------------------------------------- row labels and columns
 
 LABELS = {
@@ -393,6 +454,8 @@ def test_json_may_be_laid_out_anew_and_not_changed(tmp_path):
     path.write_text("\n " + json.dumps(document, indent=2), encoding="utf-8")
     assert everything(wc.load(path)) == everything(ex)
     path.write_text(json.dumps(document), encoding="utf-8-sig")
+    assert everything(wc.load(path)) == everything(ex)
+    path.write_text(" " * 4 + "\n" * 9 + json.dumps(document), encoding="utf-8")
     assert everything(wc.load(path)) == everything(ex)
     text = document["whyclust"]["arrays"]["values"]["base64"]
     document["whyclust"]["arrays"]["values"]["base64"] = ("B" if text[0] == "A" else "A") + text[1:]
@@ -646,6 +709,22 @@ def test_a_file_does_not_say_what_to_import(tmp_path):
         f"import '{__name__}', which may, and load it again.",
         "False False",
     ], done.stderr
+
+
+def test_what_is_only_a_part_of_others_is_not_saved_alone(tmp_path):
+    kind = wc.explain(k_means().fit(X), X).kind
+    with pytest.raises(TypeError, match="InputKind is not one of whyclust's own"):
+        wc.save(kind, tmp_path / "kind.npz")
+    content = {"saved": "InputKind", "room": "whyclust.inputs", "parts": {}}
+    header = {"format": 2, "version": "0", "content": content}
+    np.savez(tmp_path / "kind.npz", whyclust=np.array(json.dumps(header)))
+    with pytest.raises(ValueError, match=r"kind\.npz is not .*damaged"):
+        wc.load(tmp_path / "kind.npz")
+    content.update(saved="x" * 1000, room="y" * 1000)
+    np.savez(tmp_path / "kind.npz", whyclust=np.array(json.dumps(header)))
+    with pytest.raises(ValueError, match=r"kind\.npz holds a 'x*, which .*import 'y*, which may") as caught:
+        wc.load(tmp_path / "kind.npz")
+    assert len(str(caught.value)) < 300
 
 
 def test_deep_files_say_what_they_need(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,20 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import whyclust as wc  # noqa: E402
-from whyclust.deep import stored_layer  # noqa: E402
+from whyclust.deep import DCN, stored_layer, with_rules  # noqa: E402
 from whyclust.network import torch_stored_layers  # noqa: E402
-from whyclust.propagate import Concatenate, Gated, Residual, Sum  # noqa: E402
+from whyclust.propagate import (  # noqa: E402
+    Centered,
+    Concatenate,
+    Epsilon,
+    Gamma,
+    Gated,
+    Residual,
+    Rule,
+    Sum,
+    ZBox,
+    ZPlus,
+)
 from whyclust.saving.packing import pack, unpack  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
@@ -126,10 +138,163 @@ def test_settings_are_words_and_numbers(tmp_path):
         torch_stored_layers.described(layer)
 
 
+@wc.saved(alone=False)
+@dataclass(frozen=True)
+class Halved(Rule):
+    """Half of what another rule hands down."""
+
+    rule: Rule = Gamma(0.1)  # noqa: RUF009
+
+    def hand_down(self, layer, inputs, relevance):
+        handed, absorbed = self.rule.hand_down(layer, inputs, relevance)
+        return handed / 2, absorbed + (relevance.sum() - handed.sum()) * 0
+
+
+RULES = {
+    "by name": "epsilon",
+    "of one's own": Halved(Epsilon(0.1)),
+    "a box": {"0": ZBox(low=torch.full((4,), -9.0), high=9.0)},
+    "from a reference": {"0": Centered(torch.arange(4.0), ZPlus())},
+    "by types": {nn.Linear: Halved(), nn.Module: Gamma(1.0)},
+    "by names": {"0": ZBox(-9.0, 9.0), "1": Epsilon(0.3)},
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("suffix", ["npz", "json"])
+def test_rules_come_back(name, suffix, tmp_path):
+    net = wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X)
+    net = with_rules(net, RULES[name])
+    again = wc.load(wc.save(net, tmp_path / f"net.{suffix}"))
+    ex, found = wc.explain(net, X), wc.explain(again, X)
+    np.testing.assert_array_equal(found.values, ex.values)
+    usual = wc.explain(with_rules(net, Gamma(0.01)), X)
+    assert np.abs(ex.values - usual.values).max() > 1e-3
+    assert type(again.features.trunk.rules) is type(net.features.trunk.rules)
+
+
+def test_rules_that_do_not_come_back_are_refused(tmp_path):
+    net = wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X)
+
+    class Own(Rule):
+        def hand_down(self, layer, inputs, relevance):
+            return torch.zeros_like(inputs), relevance
+
+    trunk = net.features.trunk
+    nested = replace(net.features, trunk=replace(trunk, module=nn.Sequential(trunk.module)))
+    nested = with_rules(replace(net, features=nested), {"0.1": Gamma()})
+    for chosen, told in (
+        (
+            with_rules(net, Own()),
+            "Own cannot be saved without pickle.*register its class with whyclust.saved",
+        ),
+        (with_rules(net, {nn.Bilinear: Gamma()}), "the layers Bilinear, .*register the class"),
+        (nested, "are a dict, which a file without code"),
+        (with_rules(net, lambda name, layer: Gamma()), "are a function, .*rules given by name"),
+    ):
+        with pytest.raises(TypeError, match=told):
+            wc.save(chosen, tmp_path / "net.npz")
+
+
+def changed(path, change):
+    """The same file with another description of its trunk."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["whyclust"]))
+    change(header["content"]["parts"]["features"]["parts"]["trunk"]["parts"])
+    np.savez(path, **{**arrays, "whyclust": np.array(json.dumps(header))})
+    return path
+
+
+@pytest.mark.parametrize("rules", [None, "unknown", 3, {"list": []}, {"list": [{"tuple": ["0", None]}]}])
+def test_rules_that_are_none(rules, tmp_path):
+    net = wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X)
+    path = changed(wc.save(net, tmp_path / "net.npz"), lambda trunk: trunk.update(rules=rules))
+    if rules == {"list": []}:  # a mapping of nothing
+        assert wc.load(path).features.trunk.rules == {}
+        return
+    with pytest.raises(ValueError, match=r"net\.npz .*damaged"):
+        wc.load(path)
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """How many numbers tensors were made for; none that would fill the memory."""
+    found = [0]
+    with torch.device("meta"):
+        torch.empty(0)  # now PyTorch knows which functions obey
+
+    def noting(make):
+        def made(*sizes, **options):
+            count = make(*sizes, **{**options, "device": "meta"}).numel()
+            device = options.get("device") or torch.get_default_device()
+            if torch.device(device).type != "meta":
+                found.append(count)
+                if count > 10**7:
+                    raise MemoryError(count)
+            return make(*sizes, **options)
+
+        return made
+
+    for name in ("empty", "zeros", "ones", "rand", "randn"):
+        monkeypatch.setattr(torch, name, noting(getattr(torch, name)))
+    return found
+
+
+def test_no_memory_is_taken_for_layers_that_the_file_does_not_hold(taken, tmp_path):
+    """A few bytes of text could ask for gigabytes."""
+    net = wc.neuralize((encoder(Gated(gate(4, nn.Sigmoid())), 4), CENTERS), X)
+
+    def enlarge(trunk):
+        layers = unpack(trunk["description"]["dict"]["layers"], {})
+        layers[0]["settings"]["gate"]["inside"][1]["inside"]["settings"].update(
+            in_features=200_000, out_features=10_000
+        )
+        trunk["description"]["dict"]["layers"] = pack(layers)[0]
+
+    path = changed(wc.save(net, tmp_path / "net.npz"), enlarge)
+    with pytest.raises(ValueError, match=r"net\.npz .*damaged"):
+        wc.load(path)
+    assert max(taken) < 10_000
+
+
+def test_layers_that_look_at_their_numbers_are_made(tmp_path):
+    """They cannot be made without memory, but are registered by the user."""
+
+    @stored_layer()
+    class Looking(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(1))
+            self.positive = self.scale.item() > 0
+
+        def forward(self, x):
+            return x * self.scale
+
+    net = wc.neuralize((encoder(Looking(), 4), CENTERS), X)
+    again = wc.load(wc.save(net, tmp_path / "net.npz"))
+    np.testing.assert_array_equal(again.predict(X), net.predict(X))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_settings_that_a_layer_does_not_have(place, tmp_path):
+    """PyTorch's own constructors would take more, such as a device."""
+    net = wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X)
+
+    def add(trunk):
+        layers = unpack(trunk["description"]["dict"]["layers"], {})
+        assert layers[place]["layer"] == "Linear"
+        layers[place]["settings"].update(device="cpu")
+        trunk["description"]["dict"]["layers"] = pack(layers)[0]
+
+    path = changed(wc.save(net, tmp_path / "net.npz"), add)
+    with pytest.raises(ValueError, match=r"net\.npz .*damaged"):
+        wc.load(path)
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        lambda layer: layer["settings"].update(device="meta"),
         lambda layer: layer["settings"].pop("gate"),
         lambda layer: layer["settings"].update(gate={"inside": [], "kind": "Module"}),
         lambda layer: layer["settings"].update(gate={"inside": {"layer": ["Linear"], "settings": {}}}),
@@ -151,3 +316,21 @@ def test_descriptions_that_make_no_layer(change, tmp_path):
     np.savez(path, **{**arrays, "whyclust": np.array(json.dumps(header))})
     with pytest.raises(ValueError, match=r"net\.npz .*damaged"):
         wc.load(path)
+
+
+@pytest.mark.parametrize("setting", ["layers", "n_clusters"])
+def test_no_memory_is_taken_for_deep_models_that_the_file_does_not_hold(setting, taken, tmp_path):
+    model = DCN(2, embedding_dim=2, hidden=(3,), epochs=1, pretrain_epochs=1, random_state=0).fit(X)
+    path = wc.save(model, tmp_path / "deep.npz")
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["whyclust"]))
+    description = header["content"]["parts"]["description"]["dict"]
+    if setting == "layers":
+        description["layers"] = pack([50_000, 50_000])[0]
+    else:
+        description["settings"]["dict"]["n_clusters"] = 10**9
+    np.savez(path, **{**arrays, "whyclust": np.array(json.dumps(header))})
+    with pytest.raises(ValueError, match=r"deep\.npz .*damaged"):
+        wc.load(path)
+    assert max(taken) < 10_000

@@ -24,6 +24,8 @@ _ARCHITECTURE = ("embedding_dim", "hidden", "activation", "image_shape")
 _AUGMENTATIONS: dict[str, Any] = {kind.__name__: kind for kind in (TurnAndShift, MaskAndJitter)}
 # Settings of the machine, not of the model.
 _LOCAL = {"checkpoint": None, "device": "auto"}
+# Numbers that a module may begin with beyond those that it was saved with: buffers may shrink.
+_MOST_UNKNOWN = 1 << 20
 # Learned attributes that have a place of their own in the description.
 _APART = {"model_", "device_", "history_", "n_features_in_", "feature_names_in_"}
 
@@ -70,8 +72,8 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Deep
     for key, array in arrays.items():
         if key.startswith("fitted."):
             setattr(estimator, key[7:], np.array(array))
-    model = _built(estimator, description)
     state = {key[6:]: torch.from_numpy(np.array(a)) for key, a in arrays.items() if key.startswith("state.")}
+    model = _built(estimator, description, sum(tensor.numel() for tensor in state.values()))
     model.restore(state)
     estimator.model_ = model.eval()
     estimator.device_ = "cpu"
@@ -92,8 +94,8 @@ def _layers(estimator: DeepClusterer, n_features: int) -> list[int] | None:
     return estimator._layers(n_features)
 
 
-def _built(estimator: Any, description: dict[str, Any]) -> DeepModel:
-    """The module, with the layers of the file."""
+def _built(estimator: Any, description: dict[str, Any], n_numbers: int) -> DeepModel:
+    """The module, with the layers of the file, which holds so many numbers."""
     n_features = description["n_features"]
     layers = description.get("layers", _layers(estimator, n_features))
     if layers is not None:
@@ -102,6 +104,10 @@ def _built(estimator: Any, description: dict[str, Any]) -> DeepModel:
         older = "layers" not in description and given is None and estimator.image_shape is None
         estimator.hidden = PAPERS if older else tuple(layers)
     with torch.random.fork_rng(devices=[]):
+        with torch.device("meta"):  # sizes alone, before memory is taken for them
+            empty = estimator._model(n_features, torch.Generator().manual_seed(0)).state_dict()
+        if sum(tensor.numel() for tensor in empty.values()) > n_numbers + _MOST_UNKNOWN:
+            raise ValueError("The layers are larger than what the file holds of them.")
         model = estimator._model(n_features, torch.Generator().manual_seed(0))
     if layers is not None:
         estimator.hidden = given

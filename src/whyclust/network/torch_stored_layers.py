@@ -6,11 +6,12 @@ whyclust or by whoever wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum
@@ -20,6 +21,8 @@ from whyclust.saving.registry import UnknownKindError
 Kind = TypeVar("Kind", bound=type[nn.Module])
 # Marks a setting that is a layer, or several in a row.
 _INSIDE = "inside"
+# What stands for layers of any class.
+_ANY = "any"
 _IN_A_ROW: dict[str, Callable[[list[nn.Module]], nn.Module]] = {
     "Sequential": lambda layers: nn.Sequential(*layers),
     "ModuleList": nn.ModuleList,
@@ -92,6 +95,26 @@ def _origin(kind: type) -> tuple[str, str]:
     return kind.__module__, kind.__qualname__
 
 
+def name_of(kind: type[nn.Module]) -> str:
+    """What files call a class of layers, or all classes."""
+    found = [entry.name for entry in _BY_NAME.values() if entry.kind is kind]
+    if not found and kind is not nn.Module:
+        raise TypeError(
+            f"The rules of this network name the layers {kind.__name__}, which a file without code cannot "
+            "bring back: register the class with whyclust.deep.stored_layer."
+        )
+    return found[0] if found else _ANY
+
+
+def kind_of_name(name: str) -> type[nn.Module]:
+    """The class of layers that files call by this name."""
+    if name == _ANY:
+        return nn.Module
+    if name not in _BY_NAME:
+        raise UnknownKindError(name, "")
+    return _BY_NAME[name].kind
+
+
 def described(layer: nn.Module) -> dict[str, Any]:
     """A layer in JSON's words, without its weights."""
     # A subclass may compute something else, so it is not kept as its parent.
@@ -118,6 +141,20 @@ def made(description: dict[str, Any]) -> nn.Module:
     if unknown:
         raise ValueError(f"{name} has no setting {min(unknown)!r:.60}.")
     return entry.make(**{key: _value(value) for key, value in settings.items()})
+
+
+def refuse_other_sizes(description: dict[str, Any], state: Mapping[str, Tensor]) -> None:
+    """Compare the sizes of a layer with those of its arrays, before memory is taken for it."""
+    try:
+        with torch.device("meta"):
+            sizes = {key: tensor.shape for key, tensor in made(description).state_dict().items()}
+    except (RuntimeError, NotImplementedError):
+        # Layers of others may look at their numbers, which there are none of yet.
+        if all(entry.kind.__module__.startswith(("torch.", "whyclust.")) for entry in _BY_NAME.values()):
+            raise
+        return
+    if sizes != {key: tensor.shape for key, tensor in state.items()}:
+        raise ValueError("The arrays are not of the sizes that the layers have.")
 
 
 def in_a_row(module: nn.Module) -> list[nn.Module]:

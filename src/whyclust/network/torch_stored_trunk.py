@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,20 @@ from numpy.typing import NDArray
 from torch import nn
 
 from whyclust import propagate
-from whyclust.network.torch_stored_layers import described, in_a_row, made
-from whyclust.network.torch_trunk import TorchTrunk
+from whyclust.network.torch_stored_layers import (
+    described,
+    in_a_row,
+    kind_of_name,
+    made,
+    name_of,
+    refuse_other_sizes,
+)
+from whyclust.network.torch_trunk import DEFAULT, TorchTrunk
+from whyclust.propagate.torch_assignment import Assignment, named_layers
+from whyclust.propagate.torch_rules import Rule
 from whyclust.saving.registry import saved
 
-_RULES = ("Zero", "Epsilon", "Gamma", "ZPlus", "AlphaBeta", "WSquare", "Flat")
+_FIRST_RULES = ("Zero", "Epsilon", "Gamma", "ZPlus", "AlphaBeta", "WSquare", "Flat")
 
 
 def to_arrays(trunk: TorchTrunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -37,7 +47,6 @@ def to_arrays(trunk: TorchTrunk) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "layers": layers,
         "n_inputs": trunk.n_inputs,
         "n_outputs": trunk.n_outputs,
-        "rules": _described_rules(trunk.rules),
     }
     if not _comes_back(trunk, description, arrays):
         raise TypeError(
@@ -52,7 +61,7 @@ def _comes_back(trunk: TorchTrunk, description: dict[str, Any], arrays: dict[str
     spread = np.random.default_rng(0).normal(size=(16, trunk.n_inputs))
     rows = (trunk.reference + spread).astype(np.float32)
     try:
-        again = from_arrays(description, arrays)
+        again = from_arrays(description, arrays, DEFAULT)
     except (RuntimeError, ValueError):
         return False
     # On the processor, as what comes from a file is: other devices add in another order.
@@ -60,18 +69,19 @@ def _comes_back(trunk: TorchTrunk, description: dict[str, Any], arrays: dict[str
     return np.array_equal(here.activations(rows), again.activations(rows))
 
 
-def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> TorchTrunk:
-    """Build the layers that :func:`to_arrays` described."""
+def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray], rules: Any = None) -> TorchTrunk:
+    """Build the layers that :func:`to_arrays` described; older descriptions hold their rules, too."""
     layers = []
     for number, part in enumerate(description["layers"]):
-        with torch.random.fork_rng(devices=[]):  # nobody else's numbers change when a file is read
-            layer = made(part)
         start = f"{number}."
         state = {
             key[len(start) :]: torch.from_numpy(np.array(array))
             for key, array in arrays.items()
             if key.startswith(start)
         }
+        with torch.random.fork_rng(devices=[]):  # nobody else's numbers change when a file is read
+            refuse_other_sizes(part, state)
+            layer = made(part)
         layer.load_state_dict(state, strict=True)
         layers.append(layer)
     trunk = TorchTrunk(
@@ -79,8 +89,9 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Torc
         int(description["n_inputs"]),
         int(description["n_outputs"]),
         np.asarray(arrays["reference"], dtype=np.float32),
-        _rules(description["rules"]),
+        _rules(description["rules"] if rules is None else rules),
     )
+    Assignment(trunk.rules, trunk.module)  # refuses what are no rules
     if trunk.reference.shape != (trunk.n_inputs,):
         raise ValueError(f"reference has shape {trunk.reference.shape}, expected ({trunk.n_inputs},).")
     if trunk.activations(trunk.reference[None]).shape != (1, trunk.n_outputs):
@@ -88,36 +99,40 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Torc
     return trunk
 
 
-def _described_rules(rules: Any) -> Any:
-    if isinstance(rules, str):
+def _told_rules(rules: Any, module: nn.Module) -> Any:
+    """Rules as registered things, text, and pairs of these for a mapping by layers."""
+    if isinstance(rules, (str, Rule)):
         return rules
-    name = type(rules).__name__
-    if name in _RULES and type(rules) is getattr(propagate, name):
-        settings = {part.name: getattr(rules, part.name) for part in fields(rules)}
-        return {"rule": name, "settings": {key: np.asarray(value).item() for key, value in settings.items()}}
+    if isinstance(rules, Mapping):
+        # Layers of nested Sequentials stand in one row afterwards, under other names.
+        in_one_row = nn.Sequential(*in_a_row(module))
+        flat = [name for name, _ in named_layers(module)] == [name for name, _ in named_layers(in_one_row)]
+        if flat or not any(isinstance(key, str) for key in rules):
+            return [(key if isinstance(key, str) else {"layer": name_of(key)}, rules[key]) for key in rules]
     raise TypeError(
-        f"The rules of this network are a {name}, which a file without code cannot bring back: save it with "
-        "rules given by name or as one rule for all layers."
+        f"The rules of this network are a {type(rules).__name__}, which a file without code cannot bring "
+        "back: save it with rules given by name, as one rule for all layers, or by types of layers."
     )
 
 
 def _rules(told: Any) -> Any:
-    if isinstance(told, str):
+    if isinstance(told, list):
+        return {kind_of_name(key["layer"]) if isinstance(key, dict) else key: rule for key, rule in told}
+    if not isinstance(told, dict):
         return told
-    if told["rule"] not in _RULES:
-        raise ValueError(f"{told['rule']!r} is not a rule that whyclust writes.")
+    # As older files have it.
+    if told["rule"] not in _FIRST_RULES:
+        raise ValueError(f"{told['rule']!r:.60} is not a rule that whyclust writes.")
     return getattr(propagate, told["rule"])(**told["settings"])
 
 
 def _take_apart(trunk: TorchTrunk) -> dict[str, Any]:
     description, arrays = to_arrays(trunk)
-    return {"description": description, "arrays": arrays}
+    return {"description": description, "arrays": arrays, "rules": _told_rules(trunk.rules, trunk.module)}
 
 
-saved(
-    TorchTrunk,
-    name="Trunk",
-    take_apart=_take_apart,
-    put_together=lambda parts: from_arrays(parts["description"], parts["arrays"]),
-    alone=False,
-)
+def _put_together(parts: dict[str, Any]) -> TorchTrunk:
+    return from_arrays(parts["description"], parts["arrays"], parts.get("rules"))
+
+
+saved(TorchTrunk, name="Trunk", take_apart=_take_apart, put_together=_put_together, alone=False)

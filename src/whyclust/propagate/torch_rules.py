@@ -12,20 +12,26 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from whyclust.propagate.torch_affine import Affine, Contributions
+from whyclust.saving.registry import saved
 
 # Inputs may leave their box by this share of its width: rounding of the user's own scaling.
 _ROUNDING = 1e-5
 
 
 class Rule(ABC):
-    """One way to share the relevance of outputs among inputs; subclass it for a rule of your own."""
+    """One way to share the relevance of outputs among inputs; subclass it for a rule of your own.
+
+    Networks that have it are saved once it is registered: a dataclass under ``@whyclust.saved(alone=False)``.
+    """
 
     #: Whether an input of zero gets nothing, so that it matters from where inputs are seen.
     sees_zero: ClassVar[bool] = True
@@ -33,6 +39,33 @@ class Rule(ABC):
     @abstractmethod
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Return the relevance of the inputs, and what was absorbed at each output."""
+
+
+Kind = TypeVar("Kind", bound=Rule)
+
+
+def _kept(kind: type[Kind]) -> type[Kind]:
+    """Files keep networks that have this rule; by a name that leaves those of usual words to others."""
+    return saved(
+        kind, name=f"rule.{kind.__name__}", take_apart=_settings, put_together=_made(kind), alone=False
+    )
+
+
+def _settings(rule: Any) -> dict[str, Any]:
+    found = {part.name: getattr(rule, part.name) for part in fields(rule)}
+    return {
+        name: value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+        for name, value in found.items()
+    }
+
+
+def _made(kind: type[Kind]) -> Callable[[dict[str, Any]], Kind]:
+    return lambda parts: kind(
+        **{
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+            for name, value in parts.items()
+        }
+    )
 
 
 def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
@@ -46,6 +79,7 @@ def _check_number(value: Any, name: str) -> None:
         raise ValueError(f"{name}={value!r} was given, expected a number of at least 0.")
 
 
+@_kept
 @dataclass(frozen=True)
 class Zero(Rule):
     """LRP-0: R_i = Σ_j z_ij / z_j · R_j, which is gradient × input in networks of ReLU without biases."""
@@ -57,6 +91,7 @@ class Zero(Rule):
         return contributions.hand_down(coefficients), relevance - coefficients * contributions.total
 
 
+@_kept
 @dataclass(frozen=True)
 class Epsilon(Rule):
     """LRP-ε: R_i = Σ_j z_ij / (z_j + ε sign z_j) · R_j, with sign 0 = 1.
@@ -105,6 +140,7 @@ class _Signed:
         return sum(part.hand_down(coefficients) for part in self._parts)
 
 
+@_kept
 @dataclass(frozen=True)
 class Gamma(Rule):
     """LRP-γ in its generalised form, for inputs and outputs of either sign.
@@ -144,6 +180,7 @@ class Gamma(Rule):
         return handed, relevance - for_positive * positive.total - for_negative * negative.total
 
 
+@_kept
 @dataclass(frozen=True)
 class ZPlus(Rule):
     """z⁺: R_i = Σ_j z_ij⁺ / Σ_i z_ij⁺ · R_j, the bias's positive part in the sum.
@@ -159,6 +196,7 @@ class ZPlus(Rule):
         return positive.hand_down(coefficients), relevance - coefficients * positive.total
 
 
+@_kept
 @dataclass(frozen=True)
 class AlphaBeta(Rule):
     """LRP-αβ: R_i = Σ_j (α z_ij⁺ / Σ_i z_ij⁺ − β z_ij⁻ / Σ_i z_ij⁻) · R_j.
@@ -185,6 +223,7 @@ class AlphaBeta(Rule):
         return handed, relevance - for_positive * positive.total - for_negative * negative.total
 
 
+@_kept
 @dataclass(frozen=True, eq=False)
 class ZBox(Rule):
     """z^B: R_i = Σ_j q_ij / Σ_i q_ij · R_j with q_ij = a_i w_ij − l_i w_ij⁺ − h_i w_ij⁻.
@@ -223,6 +262,7 @@ class ZBox(Rule):
         return handed, relevance - coefficients * total
 
 
+@_kept
 @dataclass(frozen=True)
 class WSquare(Rule):
     """w²: R_i = Σ_j w_ij² / Σ_i w_ij² · R_j, whatever the inputs are; the bias takes no part."""
@@ -234,6 +274,7 @@ class WSquare(Rule):
         return _by_weights(layer, inputs, relevance, layer.weight.square())
 
 
+@_kept
 @dataclass(frozen=True)
 class Flat(Rule):
     """Flat: R_i = Σ_j 1 / Σ_i 1 · R_j over the inputs that j is connected to; the bias takes no part."""
@@ -245,6 +286,7 @@ class Flat(Rule):
         return _by_weights(layer, inputs, relevance, torch.ones_like(layer.weight))
 
 
+@_kept
 @dataclass(frozen=True, eq=False)
 class Centered(Rule):
     """Another rule, seen from a reference r: contributions are (a_i − r_i) w_ij, the bias b_j + Σ_i r_i w_ij.

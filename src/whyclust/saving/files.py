@@ -17,6 +17,7 @@ _WRITERS = {".npz": archives.write, ".json": json_text.write}
 
 # Editors may put a mark and spaces before the text.
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
+_LONGEST_START = 4096
 
 
 def save(thing: Any, path: str | Path) -> Path:
@@ -66,13 +67,13 @@ def load(path: str | Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}: check the name.")
     with path.open("rb") as stream:
-        start = stream.read(4)
+        start = stream.read(_LONGEST_START)
     refused = ValueError(
         f"{path.name} is not a file that whyclust has written, or it is damaged: expected .npz, "
         ".parquet or .json from wc.save."
     )
     try:
-        if start == b"PAR1":
+        if start[:4] == b"PAR1":
             from whyclust.saving import parquet
 
             written, version, content, arrays = parquet.read(path)

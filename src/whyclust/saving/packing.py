@@ -78,6 +78,11 @@ def _pack(thing: Any, path: str, arrays: Arrays) -> Any:
     if is_plain(thing):
         return thing
     if isinstance(thing, np.ndarray):
+        if isinstance(thing, np.ma.MaskedArray) or thing.dtype.names is not None:
+            kind = "structured" if thing.dtype.names is not None else "masked"
+            raise TypeError(
+                f"A {kind} array cannot be saved: save its columns, or its mask, as arrays by themselves."
+            )
         if thing.dtype == object:
             items = [_pack(value, _within(path, place), arrays) for place, value in enumerate(thing.ravel())]
             return {"objects": items, "shape": thing.shape}

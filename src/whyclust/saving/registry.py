@@ -20,7 +20,11 @@ Columns = Mapping[str, str | list[str]]
 # are known as soon as their module is: a file never says what to import.
 _ROOMS = ("whyclust.explaining", "whyclust.cluster")
 # What needs PyTorch, by the room that it comes from: imported only for what comes from there.
-_WITH_TORCH = {"whyclust.deep": "whyclust.deep", "whyclust.network": "whyclust.network.torch_stored_trunk"}
+_WITH_TORCH = {
+    "whyclust.deep": "whyclust.deep",
+    "whyclust.network": "whyclust.network.torch_stored_trunk",
+    "whyclust.propagate": "whyclust.propagate.torch_rules",
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ class UnknownKindError(ValueError):
     def __init__(self, name: str, room: str) -> None:
         own = not room or room.split(".")[0] == "whyclust"
         remedy = (
-            "update whyclust, or write it again" if own else f"import {room!r}, which may, and load it again"
+            "update whyclust, or write it again"
+            if own
+            else f"import {room!r:.60}, which may, and load it again"
         )
         super().__init__(f"holds a {name!r:.60}, which nothing has registered, or is damaged: {remedy}.")
 
