@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -180,3 +181,39 @@ def test_labels_are_still_labels_and_torch_is_not_imported():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_pairs_in_another_form_are_told_how_to_stand():
+    centers = MODEL.cluster_centers_
+    for given in ([ENCODER, centers], (centers, ENCODER), (ENCODER,), (ENCODER, centers, centers)):
+        for ask in (wc.explain, wc.neuralize):
+            with pytest.raises(
+                TypeError, match=r"was given, expected a tuple of two: .*\(encoder, centres\)"
+            ):
+                ask(given, X)
+
+
+class Logarithm(nn.Module):
+    def forward(self, x):
+        return torch.log(x)
+
+
+def test_encoders_that_return_no_numbers_are_named():
+    broken = copy.deepcopy(ENCODER)
+    with torch.no_grad():
+        broken[0].weight.fill_(torch.nan)
+    with pytest.raises(
+        ValueError, match="The encoder returns NaN or infinite numbers for the mean of the rows"
+    ):
+        wc.explain((broken, MODEL.cluster_centers_), X)
+    # Of a mean it makes a number, but not of all rows.
+    rows = np.full((6, 4), 2.0, dtype=np.float32)
+    rows[3] = -1.0
+    net = wc.neuralize((nn.Sequential(nn.Linear(4, 4), nn.Tanh()), np.eye(4)[:2]), rows)
+    trunk = replace(net.features.trunk, module=nn.Sequential(Logarithm()), rules=None)
+    net = replace(net, features=replace(net.features, trunk=trunk))
+    with pytest.raises(ValueError, match="The encoder returns NaN or infinite numbers for row 3, whose own"):
+        net.predict(rows)
+    rows[3] = np.nan
+    with pytest.raises(ValueError, match=r"X holds NaN .* in row 3"):
+        net.predict(rows)

@@ -390,3 +390,22 @@ def test_a_type_that_others_only_say_to_be_of():
 
     for kind in (Real, Virtual):  # warnings are errors
         wc.neuralize(kind((0, 30, 60)).fit(BLOBS))
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (None, "registered for Odd returned a NoneType, expected a list of whyclust.network's AffineMap"),
+        ([AffineMap.identity(4), "x"], "returned a list with a str, expected a list"),
+        (AffineMap.identity(4), "returned a AffineMap, expected a list"),
+        ([AffineMap.identity(3)], "an AffineMap of 3 columns, expected one of the 4"),
+    ],
+)
+def test_describers_that_return_something_else_are_told_so(returned, told):
+    class Odd(Halves):
+        pass
+
+    step_describer(Odd)(lambda step, n_inputs: returned)
+    model = make_pipeline(Odd(), KMeans(3, n_init=1, random_state=0)).fit(X)
+    with pytest.raises((TypeError, ValueError), match=told):
+        wc.explain(model, X)

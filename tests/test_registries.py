@@ -10,8 +10,11 @@ from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
 
 import whyclust as wc
+from whyclust.baselines import METHODS, Attribution, Baseline, baseline
 from whyclust.command import clusterers
 from whyclust.command.cli import _exit_code
+from whyclust.inputs import InputKind, input_kind
+from whyclust.inputs import kind as kind_registry
 from whyclust.plots import plot, registry
 from whyclust.report import section, sections
 
@@ -82,3 +85,72 @@ def test_a_clustering_of_the_command_line(tmp_path, monkeypatch, capsys):
     assert json.loads((out / "summary.json").read_text())["computed"]["method"] == "mixture"
     assert _exit_code(["explain", str(table), "--method", "magic", "--out", str(out)]) == 2
     assert "use one of kmeans, kernel, soft, mixture" in capsys.readouterr().err
+
+
+def test_what_is_defined_again_takes_the_place_of_the_earlier(ex, tmp_path, monkeypatch):
+    """A notebook's cell may run twice; a name that another has is refused, in all registries alike."""
+    monkeypatch.setattr(sections, "_SECTIONS", list(sections._SECTIONS))
+    monkeypatch.setattr(registry, "_PLOTS", dict(registry._PLOTS))
+    monkeypatch.setattr(clusterers, "_CLUSTERERS", dict(clusterers._CLUSTERERS))
+    monkeypatch.setattr(kind_registry, "_KINDS", list(kind_registry._KINDS))
+    monkeypatch.setitem(METHODS, "again", None)
+    del METHODS["again"]
+
+    def cell(answer):
+        @section(order=350)
+        def again(page):
+            return f"section {answer}"
+
+        plot(again)
+        clusterers.clusterer("again")(again)
+        baseline("again", title="", scores="")(again)
+        kind = type("Again", (InputKind,), {"__module__": __name__, "__qualname__": "Again"})
+        return input_kind(kind), again
+
+    cell("first")
+    kind, function = cell("second")
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    assert "section second" in page
+    assert "section first" not in page
+    assert [one for one in kind_registry._KINDS if one.__name__ == "Again"] == [kind]
+    assert (
+        registry._PLOTS["again"] is clusterers._CLUSTERERS["again"] is METHODS["again"].function is function
+    )
+
+    def other(page):
+        return None
+
+    other.__name__ = "again"
+    for register in (plot, clusterers.clusterer("again"), baseline("again", title="", scores="")):
+        with pytest.raises(
+            ValueError, match=r"'again' is already .*again: register .*other under another name"
+        ):
+            register(other)
+
+
+def test_a_plot_of_ones_own_is_where_the_others_are(monkeypatch):
+    monkeypatch.setattr(registry, "_PLOTS", dict(registry._PLOTS))
+
+    @plot
+    def myplot(explanation):
+        return explanation
+
+    assert wc.plots.myplot is myplot
+    with pytest.raises(AttributeError, match="There is no plot 'myplt': did you mean 'myplot'"):
+        wc.plots.myplt  # noqa: B018
+
+
+def test_a_baseline_that_returns_something_else_is_told_so(ex, monkeypatch):
+    for values, told in (
+        (lambda asked: asked.points, "method='odd' returned a ndarray, expected a whyclust"),
+        (lambda asked: None, "method='odd' returned a NoneType, expected"),
+        (
+            lambda asked: Attribution.without_base(asked.points[:, :2]),
+            r"shape \(150, 2\) .*expected \(150, 4\)",
+        ),
+        (lambda asked: Attribution(asked.points, asked.points), r"base values of shape \(150, 4\), expected"),
+        (lambda asked: Attribution(asked.points[:1], np.zeros(1)), r"values of shape \(1, 4\)"),
+    ):
+        monkeypatch.setitem(METHODS, "odd", Baseline("odd", values, "", ""))
+        with pytest.raises((TypeError, ValueError), match=told):
+            wc.explain(KMeans(3, n_init=1, random_state=0).fit(X), X, method="odd")

@@ -334,3 +334,23 @@ def test_no_memory_is_taken_for_deep_models_that_the_file_does_not_hold(setting,
     with pytest.raises(ValueError, match=r"deep\.npz .*damaged"):
         wc.load(path)
     assert max(taken) < 10_000
+
+
+def test_layers_that_are_registered_wrongly_are_told_so(tmp_path):
+    with pytest.raises(TypeError, match=r"write @stored_layer\('width'\) above the class"):
+        stored_layer(Weighed)
+    with pytest.raises(TypeError, match=r"'print' is no class of torch\.nn\.Module's"):
+        stored_layer()(print)
+    with pytest.raises(TypeError, match=r"'dict' is no class of torch\.nn\.Module's"):
+        stored_layer()(dict)
+    net = wc.neuralize((encoder(Weighed(4), 4), CENTERS), X)
+    for settings, told in (
+        (("width", "height"), "A layer Weighed has no attribute 'height', which stored_layer was given"),
+        (
+            ("width", "scale"),
+            r"A layer Weighed is not made by its settings \(.*'scale'\): name in stored_layer",
+        ),
+    ):
+        stored_layer(*settings)(Weighed)
+        with pytest.raises(TypeError, match=told):
+            wc.save(net, tmp_path / "net.npz")

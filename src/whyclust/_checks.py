@@ -43,3 +43,17 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in listed:
         raise ValueError(f"{name}={value!r} is unknown, expected one of {', '.join(listed)}.")
     return value
+
+
+def same_origin(one: Any, other: Any) -> bool:
+    """Whether two functions or classes are one that was defined twice: a notebook's cell, run again."""
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def refuse_taken(name: str, known: Any, given: Any) -> None:
+    """Refuse a name that another function has; the same one, defined again, takes the earlier's place."""
+    if known is not None and not same_origin(known, given):
+        raise ValueError(
+            f"{name!r} is already {known.__module__}.{known.__qualname__}: register "
+            f"{given.__module__}.{given.__qualname__} under another name."
+        )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._frames import is_frame
-from whyclust.baselines.asked import Asked
+from whyclust.baselines.asked import Asked, Attribution
 from whyclust.baselines.registry import NEON, find
 from whyclust.network import Neuralized, Relevance
 from whyclust.network.apart import Judges
@@ -96,6 +96,8 @@ def answer(
             encode,
         )
         found_by = find(method).function(asked, **options)
+        width = rows.n_columns if getattr(found_by, "collected", False) else asked.points.shape[1]
+        _refuse_no_attribution(method, found_by, (len(chosen), width))
         values[chosen] = found_by.values if found_by.collected else rows.collect(found_by.values)
         base_values[chosen] = found_by.base_values
     if groups is not None:
@@ -109,6 +111,20 @@ def answer(
         )
     explained = values.sum(axis=1) + base_values
     return replace(found, values=values, base_values=base_values, explained=explained, rule=method)
+
+
+def _refuse_no_attribution(method: str, found: Any, shape: tuple[int, int]) -> None:
+    """What a registered function returns has a number for each row and column."""
+    if not isinstance(found, Attribution):
+        raise TypeError(
+            f"The function of method={method!r} returned a {type(found).__name__}, expected a "
+            "whyclust.baselines.Attribution: Attribution.without_base(values), say."
+        )
+    if np.shape(found.values) != shape or np.shape(found.base_values) not in ((), shape[:1]):
+        raise ValueError(
+            f"The function of method={method!r} returned values of shape {np.shape(found.values)} and base "
+            f"values of shape {np.shape(found.base_values)}, expected {shape} and {shape[:1]}."
+        )
 
 
 def _positions(chosen: NDArray | None) -> NDArray:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from whyclust._checks import refuse_taken
 from whyclust.baselines.asked import Attribution
 
 NEON = "neon"
@@ -74,10 +75,12 @@ def baseline(
     array([0., 1.])
     >>> del METHODS["place"]
     """
-    if name == NEON or name in METHODS:
-        raise ValueError(f"There is a method {name!r} already: register the baseline under another name.")
+    if name == NEON:
+        raise ValueError(f"{name!r} is no baseline: register the function under another name.")
 
     def register(function: Callable[..., Attribution]) -> Callable[..., Attribution]:
+        known = METHODS.get(name)
+        refuse_taken(name, None if known is None else known.function, function)
         METHODS[name] = Baseline(name, function, title, scores, needs, usual, audited_with or {})
         return function
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from whyclust._checks import refuse_taken
+
 Maker = Callable[[int, int], Any]
 
 _CLUSTERERS: dict[str, Maker] = {}
@@ -23,6 +25,7 @@ def clusterer(name: str) -> Callable[[Maker], Maker]:
     """Register a function that makes a clustering."""
 
     def register(function: Maker) -> Maker:
+        refuse_taken(name, _CLUSTERERS.get(name), function)
         _CLUSTERERS[name] = function
         return function
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from numpy.typing import NDArray
 
+from whyclust._checks import same_origin
 from whyclust.saving.registry import saved
 
 Kind = TypeVar("Kind", bound="type[InputKind]")
@@ -91,8 +92,9 @@ class InputKind:
 
 def input_kind(kind: Kind) -> Kind:
     """Register a kind of input; the last one registered is asked first."""
-    _KINDS.insert(0, kind)
-    return saved(kind, alone=False)
+    saved(kind, alone=False)  # refuses a name that another has
+    _KINDS[:] = [kind, *(known for known in _KINDS if not same_origin(known, kind))]
+    return kind
 
 
 saved(InputKind, alone=False)

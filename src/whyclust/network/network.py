@@ -180,10 +180,22 @@ class Neuralized:
             # Evidence near the largest number of its type could not be told from `absent`.
             limit = absent(dtype) / 1e4
             if not (response.largest.max() < limit and response.largest.min() > -limit):
+                self._refuse_bad_activations(encoded, points, start)
                 known = self.feature_names if table.names is None else table.names
                 names = [known[column] for column in self.features.sources]
                 refuse_not_finite(encoded, names, start, table.called)
             yield Block(rows, encoded, points, folded, response, passage)
+
+    def _refuse_bad_activations(self, encoded: Any, points: Any, start: int) -> None:
+        """Tell an encoder that makes no numbers of numbers from rows that have none."""
+        if self.features.trunk is None or not np.isfinite(encoded).all():
+            return
+        bad = ~np.isfinite(points).all(axis=1)
+        if bad.any():
+            raise ValueError(
+                f"The encoder returns NaN or infinite numbers for row {start + int(bad.argmax())}, whose own "
+                "are finite: look for what divides or takes logarithms in it."
+            )
 
     # --- answers -----------------------------------------------------------------------------
 

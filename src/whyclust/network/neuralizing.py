@@ -103,8 +103,17 @@ def network_for(
 def is_encoder_pair(model: Any) -> bool:
     """Whether this is a torch module and what clusters its embedding, told without importing torch."""
     torch = sys.modules.get("torch")
-    is_pair = isinstance(model, tuple) and len(model) == 2
-    return torch is not None and is_pair and isinstance(model[0], torch.nn.Module)
+    if torch is None or not isinstance(model, (list, tuple)):
+        return False
+    modules = [isinstance(part, torch.nn.Module) for part in model]
+    is_pair = isinstance(model, tuple) and len(model) == 2 and modules[0]
+    if any(modules) and not is_pair:
+        given = ", ".join(type(part).__name__ for part in model)
+        raise TypeError(
+            f"A {type(model).__name__} of {given:.60} was given, expected a tuple of two: a torch module "
+            "from rows to an embedding, and then what clusters it, (encoder, centres)."
+        )
+    return is_pair
 
 
 @singledispatch

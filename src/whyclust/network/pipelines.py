@@ -23,7 +23,7 @@ from whyclust.network.steps import (
     Part,
     RowNorm,
     UnsupportedStep,
-    describe_step,
+    parts_of,
     selection,
     step_describer,
 )
@@ -44,7 +44,7 @@ def trace_features(steps: Sequence[tuple[str, Any]], n_columns: int) -> Features
             continue
         try:
             size = features.folded.n_outputs
-            for part in describe_step(step, size):
+            for part in parts_of(step, size):
                 features = append_part(features, part)
         except UnsupportedStep as error:
             # A step inside a nested pipeline has named itself already.

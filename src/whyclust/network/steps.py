@@ -82,6 +82,37 @@ def describe_step(transformer: Any, n_inputs: int) -> list[Part]:
     raise UnsupportedStep(type(transformer).__name__)
 
 
+def parts_of(transformer: Any, n_inputs: int) -> list[Part]:
+    """`describe_step`, of which it was seen that it says what a step is."""
+    found = describe_step(transformer, n_inputs)
+    if not isinstance(found, (list, tuple)) or not all(isinstance(part, Part) for part in found):
+        what = type(found).__name__
+        if isinstance(found, (list, tuple)):
+            what += " with a " + next(type(part).__name__ for part in found if not isinstance(part, Part))
+        raise TypeError(
+            f"The function registered for {type(transformer).__name__} returned a {what}, expected a list of "
+            "whyclust.network's AffineMap, Encoding or RowNorm."
+        )
+    width = n_inputs
+    for part in found:
+        reads = part.n_inputs if isinstance(part, AffineMap) else width
+        if reads != width:
+            raise ValueError(
+                f"The function registered for {type(transformer).__name__} returned an AffineMap of {reads} "
+                f"columns, expected one of the {width} that there are."
+            )
+        width = _width_after(part, width)
+    return list(found)
+
+
+def _width_after(part: Part, width: int) -> int:
+    if isinstance(part, AffineMap):
+        return part.n_outputs
+    if isinstance(part, Encoding):
+        return len(part.sources)
+    return part.trunk.n_outputs if isinstance(part, Layers) else width
+
+
 def step_describer(*types: type) -> Callable[[Callable], Callable]:
     """Register the function that describes transformers of these types."""
 

@@ -75,8 +75,15 @@ def stored_layer(
     >>> made(described(ColumnGates(3))).width
     3
     """
+    if not all(isinstance(setting, str) for setting in settings):
+        raise TypeError(
+            "stored_layer was not given names of settings: write @stored_layer('width') above the class, or "
+            "@stored_layer() where it has none."
+        )
 
     def register(kind: Kind) -> Kind:
+        if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+            raise TypeError(f"{getattr(kind, '__name__', kind)!r} is no class of torch.nn.Module's.")
         called = kind.__name__ if name is None else name
         known = _BY_NAME.get(called)
         # The same class once more is a module or a notebook's cell that was run again.
@@ -125,6 +132,12 @@ def described(layer: nn.Module) -> dict[str, Any]:
             "register its class with whyclust.deep.stored_layer, or keep the code of the modules, and save "
             "their state_dict() with torch."
         )
+    missing = [name for name in entry.settings if not hasattr(layer, name)]
+    if missing:
+        raise TypeError(
+            f"A layer {entry.name} has no attribute {missing[0]!r}, which stored_layer was given as a "
+            "setting: keep it in the constructor, or leave it out."
+        )
     settings = {name: _plain(getattr(layer, name), name, entry.name) for name in entry.settings}
     room = entry.kind.__module__.split(".")[0]
     # Layers of PyTorch are registered by whyclust: where one is not known, whyclust is older than the file.
@@ -140,7 +153,14 @@ def made(description: dict[str, Any]) -> nn.Module:
     unknown = set(settings) - set(entry.settings)
     if unknown:
         raise ValueError(f"{name} has no setting {min(unknown)!r:.60}.")
-    return entry.make(**{key: _value(value) for key, value in settings.items()})
+    values = {key: _value(value) for key, value in settings.items()}
+    try:
+        return entry.make(**values)
+    except TypeError as error:
+        raise TypeError(
+            f"A layer {name} is not made by its settings ({error}): name in stored_layer what its "
+            "constructor takes, or give make=."
+        ) from None
 
 
 def refuse_other_sizes(description: dict[str, Any], state: Mapping[str, Tensor]) -> None:

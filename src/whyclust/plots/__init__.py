@@ -1,7 +1,15 @@
 """Pictures. Each function returns a matplotlib Figure, touches no global state and shows nothing."""
 
+from collections.abc import Callable
+from typing import Any
+
 from whyclust.plots.generated import decoded_centers, interpolation, samples
-from whyclust.plots.registry import Plots, plot
+from whyclust.plots.registry import Plots, plot, registered
 from whyclust.plots.relevance import relevance
 
 __all__ = ["Plots", "decoded_centers", "interpolation", "plot", "relevance", "samples"]
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Plots of others, which are called from an explanation, too."""
+    return registered(name)

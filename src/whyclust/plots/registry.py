@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from whyclust._checks import refuse_taken
+
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
@@ -17,8 +19,18 @@ _PLOTS: dict[str, Callable[..., Any]] = {}
 
 def plot(function: Drawing) -> Drawing:
     """Register a function whose first argument is an explanation; its name is that of the plot."""
+    refuse_taken(function.__name__, _PLOTS.get(function.__name__), function)
     _PLOTS[function.__name__] = function
     return function
+
+
+def registered(name: str) -> Callable[..., Any]:
+    """The plot of this name."""
+    if name not in _PLOTS:
+        close = get_close_matches(name, _PLOTS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(_PLOTS))}."
+        raise AttributeError(f"There is no plot {name!r}: {hint}")
+    return _PLOTS[name]
 
 
 class Plots:
@@ -28,11 +40,7 @@ class Plots:
         self._explanation = explanation
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in _PLOTS:
-            close = get_close_matches(name, _PLOTS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(_PLOTS))}."
-            raise AttributeError(f"There is no plot {name!r}: {hint}")
-        return partial(_PLOTS[name], self._explanation)
+        return partial(registered(name), self._explanation)
 
     def __dir__(self) -> list[str]:
         return sorted(_PLOTS)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from whyclust._checks import same_origin
 from whyclust._versions import versions
 from whyclust.report.certificate import certificate
 from whyclust.report.clusters import cluster_values, explained_parts
@@ -80,6 +81,8 @@ def section(*, order: float) -> Callable[[Section], Section]:
     """Register a section; those of lower order come first."""
 
     def register(function: Section) -> Section:
+        # The same one, defined again, takes the place of the earlier; nobody asks for a section by name.
+        _SECTIONS[:] = [entry for entry in _SECTIONS if not same_origin(entry[1], function)]
         _SECTIONS.append((order, function))
         _SECTIONS.sort(key=lambda entry: entry[0])
         return function

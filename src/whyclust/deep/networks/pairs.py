@@ -86,13 +86,18 @@ def _of_rows(encoder: nn.Module, table: InputTable, reference: NDArray) -> nn.Mo
     for tried in shapes:
         module = nn.Sequential(nn.Unflatten(1, tried), encoder) if tried else encoder
         try:
-            size = _embedded(module, two).shape
+            embedded = _embedded(module, two)
         except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as error:
             reasons.append(" ".join(str(error).split()))
             continue
-        if len(size) == 2 and size[0] == 2:
+        if embedded.ndim == 2 and len(embedded) == 2:
+            if not np.isfinite(embedded).all():
+                raise ValueError(
+                    "The encoder returns NaN or infinite numbers for the mean of the rows: look for such in "
+                    "its weights, and train it again."
+                )
             return module
-        reasons.append(f"it returns shape {size} for two rows, expected (2, size of the embedding)")
+        reasons.append(f"it returns shape {embedded.shape} for two rows, expected (2, size of the embedding)")
     raise ValueError(
         f"The encoder does not take rows of {table.shape[1]} columns ({reasons[0]}): pass X as it takes it, "
         "images as an array of images."
