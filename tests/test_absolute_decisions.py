@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import paper
 import whyclust as wc
-from whyclust.cluster import KernelKMeans, PrototypeSurrogate
+from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
 
 WINE = StandardScaler().fit_transform(load_wine().data)
 MOONS = make_moons(200, noise=0.2, random_state=0)[0]
@@ -131,3 +131,21 @@ def test_no_probability(threshold):
     model = KernelKMeans(3, n_support=2, random_state=0).fit(WINE)
     with pytest.raises(ValueError, match=r"is no probability to exceed: choose a number between 0 and 1"):
         wc.explain(model, WINE, threshold=threshold)
+
+
+def test_two_clusters_are_compared_by_their_difference():
+    """Against one competitor an absolute decision is none: the pair decides, by the rule of a minimum."""
+    model = SoftKMeans(3, decision="absolute", threshold=0.8, random_state=0).fit(WINE)
+    net = wc.neuralize(model, WINE)
+    logits = net.logits(WINE)
+    difference = logits[:, 1] - logits[:, 2]
+    assert np.abs(net.evidence(WINE, cluster=1, against=2) - difference).max() < 1e-10
+    duel = net.relevance(WINE, cluster=1, against=2)
+    assert duel.rule == "expected"
+    assert np.abs(duel.evidence - difference).max() < 1e-10
+    assert net.relevance(WINE, cluster=1).rule == "soft_min"
+    ex = wc.explain(model, WINE)
+    assert (ex.rule, ex.question.threshold) == ("soft_min", 0.8)
+    assert (
+        wc.explain(wc.neuralize(model.set_params(decision="relative"), WINE), WINE).question.threshold is None
+    )

@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 import whyclust as wc
 from whyclust.inputs import Images, InputKind, input_kind
 from whyclust.inputs.kind import TABLE, forgotten, kind_of
+from whyclust.inputs.reading import InputTable
 
 
 @dataclass(frozen=True)
@@ -109,3 +110,21 @@ def test_images_are_a_kind(tmp_path):
     made_for.refuse_other(Images((4, 5)), "X")
     with pytest.raises(ValueError, match=r"X has images of shape \(5, 4\), but the model was made for"):
         made_for.refuse_other(Images((5, 4)), "X")
+
+
+@dataclass(frozen=True)
+class Titled(InputKind):
+    """Rows with a title each."""
+
+    titles: tuple = ()
+
+    def take(self, rows):
+        return Titled(tuple(self.titles[row] for row in rows))
+
+
+def test_some_rows_have_what_is_kept_of_them():
+    table = InputTable(np.eye(3), None, np.array([7, 8, 9]), Titled(("a", "b", "c")))
+    some = table.take(np.array([2, 0]))
+    assert some.kind.titles == ("c", "a")
+    assert some.index.tolist() == [9, 7]
+    np.testing.assert_array_equal(some.data, np.eye(3)[[2, 0]])

@@ -251,3 +251,15 @@ def test_independent_components_and_factors_are_affine(step):
     ex = wc.explain(net, rows)
     assert ex.values.shape == rows.shape
     assert np.abs(ex.values.sum(axis=1) + ex.base_values - ex.explained).max() < 1e-8 * ex.evidence.max()
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0])
+@pytest.mark.parametrize("origin", [0.0, 3.0])
+def test_sparse_rows_are_mapped_as_dense_ones(offset, origin):
+    """What is added to a column is added where nothing is stored, too."""
+    rows = sparse.random_array((8, 3), density=0.5, format="csr", rng=np.random.default_rng(0))
+    scale = sparse.csr_array(sparse.diags_array([1.0, 2.0, 4.0]))
+    found = AffineMap(scale, np.full(3, origin), np.full(3, offset)).transform(rows)
+    assert sparse.issparse(found) == (offset == origin == 0.0)
+    found = found.toarray() if sparse.issparse(found) else found
+    assert np.abs(found - ((rows.toarray() - origin) * [1.0, 2.0, 4.0] + offset)).max() < 1e-12

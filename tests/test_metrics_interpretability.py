@@ -449,3 +449,11 @@ def test_numbered_columns_are_read_by_their_numbers():
     assert area(named) == wanted
     assert area(named.iloc[:, order]) != wanted
     assert area(sp.csr_array(relevance)) == wanted
+
+
+def test_explanations_of_arrays_are_of_frames_by_position():
+    """The model was fitted on an array: that its columns are called x0, x1, … says nothing of a frame."""
+    table = np.random.default_rng(0).normal(size=(40, 4))
+    ex = wc.explain(KMeans(3, n_init=1, random_state=0).fit(table), table)
+    framed = pd.DataFrame(table, columns=list("abcd"))
+    assert metrics.uniqueness(ex, framed).value == metrics.uniqueness(ex, table).value

@@ -198,6 +198,17 @@ def test_networks_have_a_beta(beta, tmp_path):
         wc.load(path)
 
 
+@pytest.mark.parametrize("shape", [(60, 2), (59, 3), (60,)])
+def test_explanations_have_the_data_that_they_explain(shape, tmp_path):
+    path = wc.save(wc.explain(k_means().fit(X), X), tmp_path / "ex.npz")
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    assert arrays["data"].shape == (60, 3)
+    np.savez(path, **{**arrays, "data": np.zeros(shape)})
+    with pytest.raises(ValueError, match=r"ex\.npz is not .*damaged"):
+        wc.load(path)
+
+
 def in_head(**changes):
     return lambda parts: parts["head"]["parts"].update(changes)
 

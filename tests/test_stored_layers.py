@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 
 import whyclust as wc  # noqa: E402
 from whyclust.deep import DCN, stored_layer, with_rules  # noqa: E402
-from whyclust.network import torch_stored_layers  # noqa: E402
+from whyclust.network import torch_stored_layers, torch_stored_trunk  # noqa: E402
 from whyclust.propagate import (  # noqa: E402
     Centered,
     Concatenate,
@@ -24,6 +24,7 @@ from whyclust.propagate import (  # noqa: E402
     Residual,
     Rule,
     Sum,
+    WSquare,
     ZBox,
     ZPlus,
 )
@@ -295,6 +296,7 @@ def test_settings_that_a_layer_does_not_have(place, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
+        lambda layer: layer["settings"]["gate"]["inside"][1]["inside"]["settings"].update(device="cpu"),
         lambda layer: layer["settings"].pop("gate"),
         lambda layer: layer["settings"].update(gate={"inside": [], "kind": "Module"}),
         lambda layer: layer["settings"].update(gate={"inside": {"layer": ["Linear"], "settings": {}}}),
@@ -354,3 +356,49 @@ def test_layers_that_are_registered_wrongly_are_told_so(tmp_path):
         stored_layer(*settings)(Weighed)
         with pytest.raises(TypeError, match=told):
             wc.save(net, tmp_path / "net.npz")
+
+
+def test_layers_of_pytorch_are_known_to_whyclust():
+    """Where one is not, whyclust is older than the file: PyTorch need not be imported."""
+    described = torch_stored_layers.described
+    assert described(nn.ReLU())["room"] == "whyclust"
+    assert described(Gated(nn.Sigmoid()))["room"] == "whyclust"
+    with pytest.raises(ValueError, match=r"'Future', which nothing has registered.*update whyclust"):
+        torch_stored_layers.made({**described(nn.ReLU()), "layer": "Future"})
+
+
+def test_the_reference_has_the_columns_of_the_trunk():
+    trunk = wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X).features.trunk
+    description, arrays = torch_stored_trunk.to_arrays(trunk)
+    with pytest.raises(ValueError, match=r"reference has shape \(4,\), expected \(5,\)"):
+        torch_stored_trunk.from_arrays({**description, "n_inputs": 5}, arrays, trunk.rules)
+
+
+def test_networks_of_encoders_are_loaded_without_deep_clusterings(tmp_path):
+    path = wc.save(wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X), tmp_path / "net.npz")
+    code = f"import sys, whyclust as wc\nwc.load({str(path)!r})\nprint('whyclust.deep' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_the_first_layer_is_seen_from_the_mean_where_zero_matters():
+    trunk = wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X).features.trunk
+    first, later = trunk.module[0], trunk.module[1]
+    for rule in (ZBox(-9.0, 9.0), WSquare(), Gamma(0.2), Epsilon()):
+        rules = replace(trunk, rules=rule)._rules
+        assert rules.rule("1", later) is rule
+        if not rule.sees_zero:
+            assert rules.rule("0", first) is rule
+        else:
+            assert isinstance(rules.rule("0", first), Centered)
+
+
+def test_rows_that_are_no_numbers_have_no_way_down():
+    """The network tells where they stand; a rule would only tell that they are outside its box."""
+    net = with_rules(wc.neuralize((encoder(nn.Linear(4, 5), 5), CENTERS), X), {"0": ZBox(-9.0, 9.0)})
+    rows = X.copy()
+    rows[3, 2] = np.inf
+    assert net.features.trunk.passage(rows).ascents == []
+    assert len(net.features.trunk.passage(X).ascents) == 1
+    with pytest.raises(ValueError, match="X holds infinity in row 3, column 'x2'"):
+        net.relevance(rows)

@@ -165,4 +165,16 @@ METRICS = (
         "frame[list(self.known)].max(axis=1)",
         "test_audit.py -k 'less_stable'",
     ),
+    Mutation(
+        "names of an array's columns are looked for in a frame",
+        "if unnamed or names == table.names",
+        "if names == table.names",
+        "test_metrics_interpretability.py -k by_position",
+    ),
+    Mutation(
+        "noise is the least stable cluster",
+        "np.where(self.clusters == self.noise, np.inf, jaccards)",
+        "jaccards",
+        "test_audit.py -k no_cluster",
+    ),
 )

@@ -126,6 +126,54 @@ FILES = (
         "sorted(ranked)",
         "test_cli.py -k wide",
     ),
+    Mutation(
+        "layers take settings that they do not have",
+        "unknown = set(settings) - set(entry.settings)",
+        "unknown = set()",
+        "test_stored_layers.py -k 'does_not_have or make_no_layer'",
+    ),
+    Mutation(
+        "layers of PyTorch are said to need PyTorch",
+        '"whyclust" if room == "torch" else room',
+        "room",
+        "test_stored_layers.py -k known_to_whyclust",
+    ),
+    Mutation(
+        "a reference may have other columns than its trunk",
+        "if trunk.reference.shape != (trunk.n_inputs,):",
+        "if False:",
+        "test_stored_layers.py -k reference_has",
+    ),
+    Mutation(
+        "networks of encoders need deep clusterings",
+        '"whyclust.network.torch_stored_trunk"',
+        '"whyclust.deep"',
+        "test_stored_layers.py -k without_deep",
+    ),
+    Mutation(
+        "parts are saved alone",
+        "entry.alone else None",
+        "True else None",
+        "test_saving.py -k only_a_part",
+    ),
+    Mutation(
+        "explanations may have other data",
+        "and found.data.shape == (n_rows, n_columns)",
+        "and True",
+        "test_saving.py -k data_that_they_explain",
+    ),
+    Mutation(
+        "memory is taken for layers that the file does not hold",
+        "refuse_other_sizes(part, state)",
+        "made(part)",
+        "test_stored_layers.py -k memory",
+    ),
+    Mutation(
+        "keys that are not text come back as text",
+        "if all(isinstance(key, str) for key in packed):",
+        "if True:",
+        "test_saving.py -k keys_come_back",
+    ),
 )
 
 TELLING = (

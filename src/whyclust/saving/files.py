@@ -8,7 +8,7 @@ from typing import Any
 from whyclust.saving import archives, json_text
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.packing import pack, unpack
-from whyclust.saving.registry import UnknownKindError, of_thing
+from whyclust.saving.registry import Saved, UnknownKindError, of_thing
 
 # Files of format 1 are still read.
 FORMAT = 2
@@ -18,6 +18,12 @@ _WRITERS = {".npz": archives.write, ".json": json_text.write}
 # Editors may put a mark and spaces before the text.
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 _LONGEST_START = 4096
+
+
+def _alone(thing: Any) -> Saved | None:
+    """How a thing is saved that may be saved by itself; None for all others."""
+    entry = of_thing(thing)
+    return entry if entry is not None and entry.alone else None
 
 
 def save(thing: Any, path: str | Path) -> Path:
@@ -38,8 +44,8 @@ def save(thing: Any, path: str | Path) -> Path:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    entry = of_thing(thing)
-    if entry is None or not entry.alone:
+    entry = _alone(thing)
+    if entry is None:
         raise TypeError(
             f"{type(thing).__name__} is not one of whyclust's own models, networks or explanations: "
             "save wc.neuralize(model), which predicts and explains."
@@ -92,8 +98,7 @@ def load(path: str | Path) -> Any:
         )
     try:
         thing = unpack(content, arrays)
-        entry = of_thing(thing)
-        if entry is None or not entry.alone:
+        if _alone(thing) is None:
             raise refused
     except UnknownKindError as error:
         raise ValueError(f"{path.name} {error}") from None
