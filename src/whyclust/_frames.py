@@ -162,8 +162,9 @@ def in_rows_of(given: Any, index: Any, called: str, of: str = "X") -> Any:
         return given
     alone = own.symmetric_difference(rows, sort=False)
     if len(alone) or not own.is_unique:
-        label = repr(alone[0] if len(alone) else own[own.duplicated()][0])
-        which = f"{label} is in one of them only" if len(alone) else f"{label} is there twice"
+        label = alone[0] if len(alone) else own[own.duplicated()][0]
+        told = repr(label.item() if isinstance(label, np.generic) else label)
+        which = f"{told} is in one of them only" if len(alone) else f"{told} is there twice"
         raise ValueError(
             f"{called} and {of} have different indexes ({which}): give both the same index, or pass "
             f"{called}.to_numpy() if they belong together by position."

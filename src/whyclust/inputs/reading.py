@@ -158,12 +158,12 @@ def numeric(data: Any, name: str = "X") -> Any:
 
 
 def _first_text(data: NDArray) -> Any:
-    for value in data.ravel():
+    for value in data.ravel().tolist():
         try:
             float(value)
         except (TypeError, ValueError):
             return value
-    return data.ravel()[0]
+    return data.ravel().tolist()[0]
 
 
 def _frame_numbers(frame: Any, name: str) -> NDArray:
