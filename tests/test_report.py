@@ -219,6 +219,24 @@ def test_many_columns_and_clusters_and_long_names():
     assert page.count("The other 42 columns") == 12
 
 
+def test_numbers_are_not_broken_and_long_words_are():
+    """On a narrow screen a table scrolls in its own box; half a number would be another number."""
+    huge = np.repeat([1.234567e15, 9.87e15], 30)
+    words = np.repeat(["a_long_category_" * 5, "another_category_" * 5], 30)
+    page = render(wc.explain(huge > 5e15, pd.DataFrame({"income": huge, "job": words})))
+    check(page)
+    rule = next(line for line in page.splitlines() if line.startswith("td.number"))
+    numbers, text = (part.split("}")[0] for part in rule.split("{")[1:])
+    assert ("nowrap" in numbers, "anywhere" in numbers) == (True, False)
+    assert ("nowrap" in text, "anywhere" in text) == (False, True)
+    assert '<td class="number">1.235e+15</td>' in page
+    assert '<td class="number words">100% a_long_category_' in page
+    assert 'income = <span class="figure">1.235e+15</span>' in page
+    assert "job = a_long_category_" in page
+    for table in re.findall(r"(\S+)<table", page):
+        assert table == 'class="scroll">'
+
+
 def test_thousands_of_columns_do_not_make_a_huge_page():
     X = np.random.default_rng(0).normal(size=(40, 3000))
     page = render(explained(X, k=2))
