@@ -240,6 +240,8 @@ def test_numbers_are_not_broken_and_long_words_are():
 def test_thousands_of_columns_do_not_make_a_huge_page():
     X = np.random.default_rng(0).normal(size=(40, 3000))
     page = render(explained(X, k=2))
+    assert "<summary>The next 192 of 3000 columns</summary>" in page
+    assert "The other" not in page
     assert "2800 columns with less relevance are not shown" in page
     assert len(page) < 1_000_000
 
