@@ -284,6 +284,7 @@ def test_writing_a_file(wine, tmp_path):
     [
         (0, "0"),
         (0.0, "0"),
+        (-0.0, "0"),
         (np.float32(0.5), "0.5"),
         (-1234567, "-1,234,567"),
         (123456.789, "123,457"),
@@ -298,6 +299,18 @@ def test_writing_a_file(wine, tmp_path):
 )
 def test_values_for_people(value, text):
     assert format_value(value) == text
+
+
+def test_no_relevance_is_neutral(wine):
+    """A column that says nothing is coloured neither for the cluster nor against it, and has no sign."""
+    values = np.zeros_like(wine.values)
+    values[:, 0], values[:, 1], values[:, 2] = 2.0, -1.0, -0.0
+    page = render(replace(wine, values=values, base_values=np.zeros(len(wine)), explained=values.sum(axis=1)))
+    check(page)
+    assert ">-0<" not in page
+    assert "+0<" not in page
+    cards = re.findall(r"<dd( class=.*?)?>(.*?)</dd>", page)
+    assert set(cards) == {(' class="plus"', "+2"), (' class="minus"', "-1"), ("", "0")}
 
 
 @pytest.fixture(scope="module")
