@@ -57,8 +57,8 @@ def call(name, model, table):
 def test_nan_and_infinity_name_row_and_column(model, name, value, dtype):
     table = X.astype(dtype)
     table[7, 1] = value
-    what = "NaN" if np.isnan(value) else "infinity"
-    refuses(rf"{what}.*row 7, column 'x1'.*SimpleImputer", call(name, model, table))
+    what, remedy = ("NaN", "SimpleImputer") if np.isnan(value) else ("infinity", "put a finite number in its")
+    refuses(rf"{what}.*row 7, column 'x1'.*: .*{remedy}.* or drop the row", call(name, model, table))
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,8 @@ def test_nan_is_fine_where_the_pipeline_imputes():
     table[9, 0] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         wc.explain(fitted, table)
+    table[9, 0] = np.nan  # as the error for infinity advises
+    assert np.isfinite(wc.explain(fitted, table).values).all()
 
 
 def finite_or_refused(function):

@@ -235,10 +235,15 @@ def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: s
         else:
             row, column = bad[0]
             value = values[row, column]
-        what = "NaN (a missing value)" if np.isnan(value) else "infinity"
+        what, remedy = (
+            "NaN (a missing value)",
+            "impute it (a Pipeline with SimpleImputer is explained as a whole)",
+        )
+        if np.isinf(value):  # which no imputer takes for missing
+            what, remedy = "infinity", "put a finite number in its place, or NaN if a Pipeline imputes that,"
         raise ValueError(
             f"{called} holds {what} in row {first_row + row}, column {names[column]!r}, expected finite "
-            "numbers: impute it (a Pipeline with SimpleImputer is explained as a whole) or drop the row."
+            f"numbers: {remedy} or drop the row."
         )
     largest = np.abs(values).max()
     raise ValueError(
