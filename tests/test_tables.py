@@ -250,8 +250,8 @@ def test_names_that_are_numbers_may_be_a_row_of_data(first, told, tmp_path):
     table = read_table(write(tmp_path / "t.csv", f"{first}\n4.9,3,1.4\n4.7,2,1.3\n"))
     assert len(table.frame) == 2
     assert table.notes[0] == (
-        f"The first line was taken for names, but all of them are numbers: {told}; if they are a row of data, "
-        "put a line of names above it."
+        f"The first line was taken for names, but all of them are numbers: {told}; if they are a row of "
+        "data, put a line of names above it."
     )
 
 

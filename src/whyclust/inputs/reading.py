@@ -10,7 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from whyclust._frames import is_frame, read_frame, refuse_repeated, take_columns, take_rows
+from whyclust._frames import (
+    documents_told,
+    is_frame,
+    read_frame,
+    refuse_repeated,
+    take_columns,
+    take_rows,
+)
 from whyclust.inputs import InputKind, kind_of
 from whyclust.inputs.kind import TABLE
 
@@ -82,6 +89,8 @@ def read_input(X: Any, name: str = "X") -> InputTable:
         data = _array(X, name)
         if kind is TABLE:  # lists of images are seen only now
             data, kind = kind_of(data, name)
+        if data.ndim == 1 and len(data) and all(isinstance(entry, str) for entry in data.tolist()):
+            raise ValueError(documents_told(name))
         if data.ndim != 2:
             raise ValueError(_dimensions(data.ndim, name))
     if data.shape[0] == 0 or data.shape[1] == 0:

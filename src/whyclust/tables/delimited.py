@@ -203,8 +203,8 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
     if has_header and written and all(_is_number(name) for name in written):
         listed = ", ".join(written[:NAMES_TOLD]) + (", …" if len(written) > NAMES_TOLD else "")
         notes.append(
-            f"The first line was taken for names, but all of them are numbers: {listed}; if they are a row of "
-            "data, put a line of names above it."
+            f"The first line was taken for names, but all of them are numbers: {listed}; if they are a row "
+            "of data, put a line of names above it."
         )
     n_fields = Counter(len(row) for row in rows[1:]).most_common(1)[0][0] if len(rows) > 1 else 0
     if n_fields == len(header) + 1:
