@@ -50,7 +50,7 @@ def explain(
         they are: see :func:`whyclust.neuralize`.
     X : array, sparse matrix, or frame of pandas, polars, pyarrow, ...
         The rows to explain, with the columns the model was fitted on; columns of a frame are read by
-        name, in any order. Images, an array of shape (n,
+        name, in any order, and those that a pipeline ignores may be missing. Images, an array of shape (n,
         height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``
         has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
