@@ -17,8 +17,8 @@ DEEP = (
     ),
     Mutation(
         "IDEC's γ forgets the number of columns",
-        "self.gamma * x[0].numel() * self.divergence",
-        "self.gamma * self.divergence",
+        "self.gamma * batch.x[0].numel() * divergence",
+        "self.gamma * divergence",
         "test_deep_centroids.py -k self_training_loss",
     ),
     Mutation(
