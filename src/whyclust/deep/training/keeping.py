@@ -133,6 +133,8 @@ def in_words(value: Any) -> str:
     """A setting in words; modules by their weights, and so are fitted models, once registered."""
     if isinstance(value, (tuple, list)):
         return f"({', '.join(in_words(item) for item in value)})"
+    if isinstance(value, dict):
+        return f"({', '.join(f'{key}={in_words(item)}' for key, item in value.items())})"
     if isinstance(value, nn.Module):
         weights = b"".join(tensor.detach().cpu().numpy().tobytes() for tensor in value.state_dict().values())
         return f"{value!r} {_digest(weights)}"
