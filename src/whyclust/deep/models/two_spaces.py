@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrizations
 
 from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_error
 from whyclust.deep.models.spaces import Space
@@ -32,6 +31,40 @@ _NEGLIGIBLE = 1e-4
 #: A dimension is shared where β_ss is larger than this. At the optimum β_cs = L_s / (L_s + L_c), which is
 #: never below one half, since centroids fit no worse than the mean: one half would call nothing shared.
 SHARED = 0.45
+
+
+class FreeTurn(nn.Module):
+    """V, any matrix."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(width))
+
+    def assign(self, rotation: Tensor) -> None:
+        """Set V."""
+        self.weight.copy_(rotation)
+
+
+class Turn(nn.Module):
+    """V = V₀ exp(A − Aᵀ), orthogonal whatever A is. PyTorch's own parametrisations cannot be pickled."""
+
+    start: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("start", torch.eye(width))
+        self.angles = nn.Parameter(torch.zeros(width, width))
+
+    @property
+    def weight(self) -> Tensor:
+        """V."""
+        half = self.angles.tril(-1)
+        return self.start @ torch.linalg.matrix_exp(half - half.T)
+
+    def assign(self, rotation: Tensor) -> None:
+        """Set V."""
+        self.start.copy_(rotation)
+        self.angles.zero_()
 
 
 class TwoSpaces(Space):
@@ -54,9 +87,7 @@ class TwoSpaces(Space):
     def __init__(self, width: int, settings: Any, generator: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
-        self.turn = nn.Linear(width, width, bias=False)  # holds V
-        if settings.orthogonal == "exact":
-            parametrizations.orthogonal(self.turn, orthogonal_map="matrix_exp")
+        self.turn = Turn(width) if settings.orthogonal == "exact" else FreeTurn(width)
         self.scores = nn.Parameter(torch.zeros(width))  # b
         self.register_buffer("middle", torch.zeros(width))  # μ
         n_clusters = settings.n_clusters
@@ -85,11 +116,7 @@ class TwoSpaces(Space):
     def assign(self, rotation: Tensor, weights: Tensor) -> None:
         """Set V and β_cs."""
         with torch.no_grad():
-            rotation = rotation.to(self.scores)
-            if self.settings.orthogonal == "exact":
-                self.turn.weight = rotation
-            else:
-                self.turn.weight.copy_(rotation)
+            self.turn.assign(rotation.to(self.scores))
             self.scores.copy_(weights.logit())
 
     def points(self, z: Tensor) -> Tensor:
