@@ -113,7 +113,9 @@ class CentroidModel(DeepModel):
         initialise(fresh, generator)
         for ours, new in zip(self.encoder.parameters(), fresh.parameters(), strict=True):
             ours.data.lerp_(new.data, self.settings.reset_share)
-        self.cluster_embedding(data, generator)
+        z = rows_encoded(self, data)
+        self.cluster_points(z, generator, starts=_STARTS)
+        self.space.begin_again(z)
         self.begin_again(data)
         return [self.centers] if isinstance(self.centers, nn.Parameter) else []
 

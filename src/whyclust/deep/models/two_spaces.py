@@ -294,6 +294,12 @@ class TwoSpaces(Space):
         rate = torch.where(counts > 0, 1.0 / (1.0 + self.pace), 0.0)[:, None]
         model.centers.lerp_(self.centers(model.centers, z, labels), rate)
 
+    def begin_again(self, z: Tensor) -> None:
+        """μ is that of the new embedding; that a former centroid had no members tells nothing."""
+        self.middle.copy_(z.mean(dim=0))
+        self.members.fill_(1.0)
+        self.pace.zero_()
+
     def revive(self, model: CentroidModel, data: Tensor, epoch: int) -> None:
         """Give centroids that had no member in the last epoch another place."""
         empty = torch.nonzero(self.members == 0).flatten().tolist() if epoch else []
