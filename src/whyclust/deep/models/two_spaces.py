@@ -303,7 +303,7 @@ class TwoSpaces(Space):
     def revive(self, model: CentroidModel, data: Tensor, epoch: int) -> None:
         """Give centroids that had no member in the last epoch another place."""
         empty = torch.nonzero(self.members == 0).flatten().tolist() if epoch else []
-        if empty and len(empty) < len(self.members):
+        if empty and len(empty) < len(self.members) and getattr(model.settings, "reseed", True):
             model.seed_empty(empty, rows_encoded(model, data))
         self.members.zero_()
 
