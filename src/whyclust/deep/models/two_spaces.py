@@ -360,7 +360,7 @@ def whiten(model: CentroidModel, data: Tensor) -> None:
 
 def _linear(module: nn.Module, place: int) -> nn.Linear | None:
     """The first or the last layer, if it is linear with a bias."""
-    layers = [layer for layer in module.modules() if not any(True for _ in layer.children())]
-    found = layers[place]
-    # Of a subclass, which may compute anything, nothing is known.
-    return found if type(found) is nn.Linear and found.bias is not None else None
+    # Of other classes, which may compute anything of their layers in any order, nothing is known.
+    while type(module) is nn.Sequential and len(module):
+        module = module[place]
+    return module if type(module) is nn.Linear and module.bias is not None else None
