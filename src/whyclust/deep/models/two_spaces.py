@@ -141,7 +141,7 @@ class TwoSpaces(Space):
 
     def centers(self, found: Tensor, z: Tensor, labels: Tensor) -> Tensor:
         """The means of the members: β_cs may be zero, so there is no way back from the space."""
-        sums = torch.zeros(len(found), z.shape[1], device=z.device).index_add_(0, labels, z)
+        sums = z.new_zeros(len(found), z.shape[1]).index_add_(0, labels, z)
         return sums / torch.bincount(labels, minlength=len(found)).clamp_min(1)[:, None]
 
     def spread(self, z: Tensor) -> tuple[Tensor, Tensor]:
