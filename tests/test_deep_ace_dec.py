@@ -53,7 +53,9 @@ def built(base="DCN", **own):
     model = ACeDeC(base, **own)._model(D, torch.Generator().manual_seed(1)).double().eval()
     for number, tensor in enumerate(model.autoencoder.parameters()):
         tensor.data.copy_(random(10 + number, *tensor.shape) * 0.5)
-    model.centers.data.copy_(random(2, K, P))
+    with torch.no_grad():  # centroids among embedded rows, so that all have members
+        near = model.encoder(random(0, N, D))[[0, 2, 5]]
+    model.centers.data.copy_(near + 0.1 * random(2, K, P))
     model.space.assign(torch.eye(P) + 0.4 * random(3, P, P), torch.tensor([0.3, 0.6, 0.8]))
     model.space.middle.copy_(random(4, P) * 0.5)
     return model
@@ -126,10 +128,13 @@ def literal(model, views, mode):
 @every_base
 def test_the_loss_is_equation_5(rows, base, mode):
     model = built(base, views="whole" if mode == "whole" else "spaces")
-    view = None if mode == "one view" else rows + 0.7 * random(5, N, D)
+    view = None if mode == "one view" else rows + 2.0 * random(5, N, D)
     if hasattr(model, "update_target"):
         with torch.no_grad():
             model.update_target(rows, 0)
+    if view is not None:  # it would belong elsewhere by itself
+        labels = [model.logits(model.embed(x)).argmax(dim=1) for x in (rows, view)]
+        assert not torch.equal(*labels)
     terms = model.space.loss(model, batch(rows, view))
     assert set(terms) == {"clustering", "shared", "reconstruction"}
     loss = sum(terms.values())
@@ -404,9 +409,17 @@ def test_the_shared_centre_ends_at_the_mean():
     with torch.no_grad():
         z = model.model_.encoder(torch.from_numpy(X))
     np.testing.assert_allclose(model.model_.space.middle, z.mean(dim=0), rtol=1e-5, atol=1e-6)
+    for k in range(K):  # and so do centroids, as DCN's do
+        middle = z[model.labels_ == k].mean(dim=0)
+        np.testing.assert_allclose(model.model_.centers[k], middle, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(model.turned_mean_, model.turned(X).mean(axis=0), rtol=1e-4, atol=1e-5)
     covariance = np.cov(model.turned(X).T, bias=True)
     np.testing.assert_allclose(model.turned_covariance_, covariance, rtol=1e-3, atol=1e-4)
+
+
+def test_the_phase_of_the_base_is_ended(table):
+    model = ACeDeC(small(DEC, epochs=1, pretrain_epochs=1), space_epochs=1).fit(table[:48])
+    assert model.model_.target.shape == (0, K)
 
 
 # --- V ---------------------------------------------------------------------------------------------
@@ -644,6 +657,9 @@ def test_rows_from_one_space(fitted, table, hard):
 
 
 def test_ways_through_the_spaces(fitted, table):
+    fitted = copy.deepcopy(fitted)
+    space = fitted.model_.space
+    space.assign(space.rotation.detach().clone(), torch.tensor([0.5, 0.9, 0.4, 0.7, 0.52]))
     turned_rows = fitted.turned(table).astype(float)
     v, weights = fitted.rotation_, fitted.cluster_weights_
     _, decode = embedded(fitted, table)
@@ -870,6 +886,17 @@ def test_resumed_in_each_phase(build, table, tmp_path, monkeypatch):
         assert_same_fit(build(checkpoint=path, checkpoint_every=1).fit(X), whole)
 
 
+def test_starts_are_compared_as_the_base_does(table):
+    X = table[:48]
+    model = ACeDeC(small(AutoencoderKMeans, epochs=1, n_init=3), space_epochs=1).fit(X)
+    distances = ((X - model.decoded_centers()[model.labels_]) ** 2).sum(axis=1)
+    assert len(set(model.scores_)) == 3
+    assert model.scores_.min() == pytest.approx(distances.mean(), rel=1e-5)
+    other = ACeDeC(small(DCN, epochs=1, pretrain_epochs=1, n_init=2), space_epochs=1).fit(X)
+    last = sum(values[-1] for values in other.history_["clustering"].values())
+    assert other.scores_.min() == pytest.approx(last)
+
+
 def test_a_checkpoint_is_of_one_base(table, tmp_path):
     X, path = table[:48], tmp_path / "c.npz"
 
@@ -878,7 +905,7 @@ def test_a_checkpoint_is_of_one_base(table, tmp_path):
 
     first = build().fit(X)
     assert_same_fit(build(checkpoint_every=3, verbose=False).fit(X), first)  # how it is kept is no matter
-    starts = [small(AutoencoderKMeans, epochs=1).set_params(random_state=seed).fit(X) for seed in (0, 1)]
+    starts = [small(AutoencoderKMeans, epochs=1).fit(rows) for rows in (X, X[:40])]  # of the same settings
     with pytest.raises(ValueError, match="is of another model, other settings"):
         build(lam=2.0).fit(X)
     path.unlink()

@@ -96,7 +96,7 @@ def test_share_of_the_new_weights(share, table):
 def test_counts_of_dcn_are_as_at_first(table):
     model = built(DCN)
     model.counts.copy_(torch.tensor([150, 100, 300]))
-    model.earlier_counts.copy_(torch.tensor([150, 90, 200]))
+    model.earlier_counts.copy_(torch.tensor([150, 100, 200]))
     data = torch.from_numpy(table)
     with torch.no_grad():
         model.soft_reset(data, torch.Generator().manual_seed(0))
