@@ -113,7 +113,9 @@ class CentroidModel(DeepModel):
         initialise(fresh, generator)
         for ours, new in zip(self.encoder.parameters(), fresh.parameters(), strict=True):
             ours.data.lerp_(new.data, self.settings.reset_share)
-        self.cluster_embedding(data, generator)
+        z = rows_encoded(self, data)
+        self.cluster_points(z, generator, starts=self.kmeans_starts)
+        self.space.begin_again(z)
         self.begin_again(data)
         return [self.centers] if isinstance(self.centers, nn.Parameter) else []
 
@@ -195,9 +197,14 @@ class CentroidModel(DeepModel):
             patience=self.settings.patience,
         )
 
-    def cluster_embedding(self, data: Tensor, generator: torch.Generator, *, starts: int = _STARTS) -> None:
+    @property
+    def kmeans_starts(self) -> int:
+        """Starts of k-means on the embedding."""
+        return _STARTS
+
+    def cluster_embedding(self, data: Tensor, generator: torch.Generator) -> None:
         """Set the centroids by k-means on the embedding of all rows."""
-        self.cluster_points(rows_encoded(self, data), generator, starts=starts)
+        self.cluster_points(rows_encoded(self, data), generator, starts=self.kmeans_starts)
 
     def cluster_points(self, z: Tensor, generator: torch.Generator, *, starts: int = 1) -> None:
         """Set the centroids by k-means on embedded rows, as the space shows them."""
