@@ -9,11 +9,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from whyclust.explaining.explanation import Explanation
-from whyclust.explaining.origin import prepared_rows
+from whyclust.explaining.origin import as_it_is, prepared_rows
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import in_columns_of, read_input
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
+from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
 
 
@@ -149,6 +150,7 @@ def explain(
         method=method,
         options=options,
         prepared=None if method == "neon" else prepared_rows(net, table, background),
+        spaces=as_it_is(last_step(model)),
     )
 
 
