@@ -465,6 +465,14 @@ def test_another_method_is_ahead_only_where_the_whole_interval_says_so():
     assert "'ig'" in told[0]
 
 
+def test_neon_has_one_spelling_in_a_sentence():
+    worse, better = [80.0, 82, 81, 83], [95.0, 97, 96, 98]
+    _, told = judge(comparison_of(**FAITHFUL, ig=worse), refits_of([0.9, 0.9]), SUBJECT)
+    assert "Best here is NEON; it is ahead of ig." in told
+    _, told = judge(comparison_of(**FAITHFUL, ig=better), refits_of([0.9, 0.9]), SUBJECT)
+    assert any(sentence.startswith("Best here is ig; NEON is behind ig (by ") for sentence in told)
+
+
 def test_a_cluster_is_as_stable_as_the_less_stable_refits_say():
     one, other = refits_of([0.9, 0.5]).bootstrap, refits_of([0.7, 0.8]).bootstrap
     frame = Refits(one, replace(other, sources=("reseed",))).to_pandas()

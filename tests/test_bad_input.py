@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -57,8 +58,8 @@ def call(name, model, table):
 def test_nan_and_infinity_name_row_and_column(model, name, value, dtype):
     table = X.astype(dtype)
     table[7, 1] = value
-    what = "NaN" if np.isnan(value) else "infinity"
-    refuses(rf"{what}.*row 7, column 'x1'.*SimpleImputer", call(name, model, table))
+    what, remedy = ("NaN", "SimpleImputer") if np.isnan(value) else ("infinity", "put a finite number in its")
+    refuses(rf"{what}.*row 7, column 'x1'.*: .*{remedy}.* or drop the row", call(name, model, table))
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,8 @@ def test_nan_is_fine_where_the_pipeline_imputes():
     table[9, 0] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         wc.explain(fitted, table)
+    table[9, 0] = np.nan  # as the error for infinity advises
+    assert np.isfinite(wc.explain(fitted, table).values).all()
 
 
 def finite_or_refused(function):
@@ -384,3 +387,34 @@ def test_centres_that_are_no_numbers_are_not_called_large(value):
     large = KMeans(3, n_init=1, random_state=0).fit(X)
     large.cluster_centers_[1, 0] = 1e200
     refuses(r"too large for float64", wc.explain, large, X)
+
+
+DOCUMENTS = ["red apple", "green apple", "blue sky", "dark sky"] * 5
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, np.array, pd.Series, pl.Series, lambda texts: np.array(texts, dtype=object)]
+)
+def test_documents_must_be_vectorised_first(kind):
+    pipeline = make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0), k_means(2)).fit(DOCUMENTS)
+    documents = kind(DOCUMENTS)
+    told = (
+        r"one text for each row.*, wc.explain\(pipeline\[1:\], pipeline\[0\].transform\(X\), feature_names="
+    )
+    refuses(told, wc.explain, pipeline, documents)
+    refuses(told, wc.explain, pipeline[-1], documents)
+    # What is advised works.
+    names = pipeline[0].get_feature_names_out()
+    ex = wc.explain(pipeline[1:], pipeline[0].transform(documents), feature_names=names)
+    assert ex.feature_names == sorted(set(" ".join(DOCUMENTS).split()))
+    np.testing.assert_array_equal(ex.assigned, pipeline.predict(DOCUMENTS))
+
+
+def test_pipelines_that_read_no_table():
+    pipeline = make_pipeline(TfidfVectorizer(), k_means(2)).fit(DOCUMENTS)
+    for call in (
+        lambda: wc.neuralize(pipeline),
+        lambda: wc.explain(pipeline, pd.DataFrame({"d": DOCUMENTS})),
+    ):
+        with pytest.raises(TypeError, match=r"begins with TfidfVectorizer, which reads no table of columns"):
+            call()

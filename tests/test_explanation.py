@@ -9,6 +9,7 @@ import pytest
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
@@ -73,6 +74,17 @@ def test_groups_of_arrays_and_of_everything(model):
     assert grouped.feature_names == ["first", "last"]
     assert largest(grouped.values - single.values.reshape(-1, 2, 2).sum(axis=2)) < BOUND
     assert largest(grouped.values.sum(axis=1) - grouped.evidence) < BOUND
+
+
+def test_groups_of_columns_that_are_misspelled():
+    table = FRAME.set_axis(["bill_length", "bill_depth", "flipper", "mass"], axis=1)
+    fitted = k_means().fit(table)
+    with pytest.raises(
+        ValueError, match=r"'bill_lenght', which X does not have: did you mean 'bill_length'\?"
+    ):
+        wc.explain(fitted, table, groups={"bill": ["bill_lenght"]})
+    with pytest.raises(ValueError, match=r"'sex', which X does not have\.$"):
+        wc.explain(fitted, table, groups={"bill": ["sex"]})
 
 
 def test_groups_of_encoded_columns():
@@ -336,6 +348,7 @@ def test_slicing_by_columns_is_refused(ex):
 def test_repr_is_short(ex):
     assert len(repr(ex)) < 120
     assert f"{len(X)} rows × 4 features" in repr(ex)
+    assert repr(ex[0]).startswith("<Explanation of 1 row × 4 features, ")
     wide = wc.explain(k_means(40).fit(X), X)
     assert len(repr(wide)) < 140
 
@@ -472,6 +485,13 @@ def test_describe_by_hand():
         "Row C is in cluster 0 and not in cluster 1 (evidence 7). For cluster 0: "
         "height = 1 (+8). Against cluster 0: colour = blue (-1)."
     )
+
+
+@pytest.mark.parametrize("top", ["x", 1.5, -1, None])
+def test_how_many_features_are_described(ex, top):
+    for some in (ex, ex[0]):
+        with pytest.raises(ValueError, match=r"top=.*, expected a whole number, 0 or more"):
+            some.describe(top=top)
 
 
 def test_describe_other_questions(model):
@@ -632,6 +652,9 @@ def test_columns_of_arrays_and_sparse_matrices_can_be_named():
         wc.explain(model, table, feature_names=["ape", "bee", "cat"])
     with pytest.raises(ValueError, match="'ape' twice"):
         wc.explain(model, table, feature_names=["ape", "ape", "cat", "dog"])
+    for names in (TfidfVectorizer(), "abcd", 4):
+        with pytest.raises(TypeError, match=r"expected a sequence of names.*get_feature_names_out\(\)"):
+            wc.explain(model, table, feature_names=names)
 
 
 def test_a_duel_names_both_sides():

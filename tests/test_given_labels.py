@@ -611,3 +611,34 @@ def test_rows_that_the_surrogate_takes_for_noise_are_told_from_noise():
     whole = net.relevance(rows, cluster=0)
     np.testing.assert_array_equal(ex.values[1], whole.values[1])
     assert ex.values[1, 1] < 0
+
+
+WITHOUT_INDEX = {
+    "list": NAMES.tolist(),
+    "tuple": tuple(NAMES.tolist()),
+    "objects": NAMES.astype(object),
+    "text of pandas": pd.array(NAMES, dtype="string"),
+    "index": pd.Index(NAMES),
+    "categories": pd.Categorical(NAMES),
+    "whole floats": CODES.astype(float),
+    "polars": pl.Series(NAMES),
+    "polars frame": pl.DataFrame({"cluster": NAMES}),
+}
+
+
+@pytest.mark.parametrize("labels", WITHOUT_INDEX.values(), ids=WITHOUT_INDEX)
+def test_labels_without_an_index_belong_to_rows_by_position(labels):
+    """Rows were dropped, so the frame's index has gaps; the labels' places have none."""
+    table = X.set_axis(np.arange(90) * 2 + 3)
+    given = wc.explain(labels, table).given
+    np.testing.assert_array_equal(given, CODES if given.dtype.kind == "i" else NAMES)
+
+
+def test_floats_beside_an_index_are_told_to_be_no_labels():
+    with pytest.raises(ValueError, match=r"Found 0\.5 in labels, expected whole numbers or names"):
+        wc.explain((CODES + 0.5).tolist(), X.set_axis(np.arange(90) + 3))
+
+
+def test_errors_show_plain_row_labels():
+    with pytest.raises(ValueError, match=r"different indexes \(0 is in one of them only\)"):
+        wc.explain(pd.Series(CODES), X.set_axis(np.arange(90) + 3))

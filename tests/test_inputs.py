@@ -81,7 +81,7 @@ def test_a_kind_from_outside_goes_all_the_way(strings, tmp_path):
 
 
 def test_without_registration_strings_are_no_table():
-    with pytest.raises(ValueError, match="dimension"):
+    with pytest.raises(ValueError, match="one text for each row, expected a table"):
         wc.explain(KMeans(2, n_init=1, random_state=0).fit(np.eye(3)), WORDS)
 
 

@@ -1,5 +1,7 @@
 """Stability under refits, on cases solved by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,8 +158,11 @@ def test_tables_and_words():
     assert frame["rows"].tolist() == [30, 30, 30]
     assert found.sentence().startswith(
         "Fitted 3 times again on bootstrap samples of the rows, the clustering keeps 1.000 ± 0.000 of the "
-        "rows in their cluster (adjusted Rand index 1.000 ± 0.000); the least stable cluster is "
+        "rows in their cluster (adjusted Rand index 1.000 ± 0.000); all clusters come back, with a Jaccard "
+        "similarity of 1.000; "
     )
+    worse = replace(found, jaccard_per_repeat=np.tile([1.0, 0.75, 1.0], (3, 1)))
+    assert "; the least stable cluster is 1, with a Jaccard similarity of 0.750; " in worse.sentence()
     assert "correlate by" in found.sentence()
     assert repr(found).startswith("<Stability by bootstrap: share 1.000 ± 0.000")
 

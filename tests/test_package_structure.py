@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -204,3 +205,21 @@ def test_package_data_is_there():
     assert (ROOT / "py.typed").exists()
     assert (ROOT / "report" / "page.html.jinja").exists()
     assert (ROOT / "report" / "trust.html.jinja").exists()
+
+
+def test_the_tour_of_the_code_names_files_that_hold_what_it_says():
+    """`Name` (`folder/file.py`: the class is in that file."""
+    text = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)`\s\(`([\w/]+\.py)`", text)
+    assert {name for name, _ in named} >= {
+        "Ascent",
+        "Batch",
+        "DeepClusterer",
+        "DeepModel",
+        "Keeper",
+        "Space",
+        "Update",
+    }
+    for name, file in named:
+        defined = {node.name for node in ast.parse((ROOT / file).read_text()).body if hasattr(node, "name")}
+        assert name in defined, f"{file} has no {name}"

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.cluster import BisectingKMeans, KMeans
+from sklearn.cluster import AgglomerativeClustering, BisectingKMeans, KMeans
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
@@ -589,6 +589,59 @@ def test_dropped_columns_may_hold_anything():
     assert largest(ex.values[:, 2:]) == 0.0
     only = wc.explain(make_pipeline(StandardScaler(), k_means()).fit(table[["a", "b"]]), table[["a", "b"]])
     assert largest(ex.values[:, :2] - only.values) < BOUND
+
+
+IGNORING = {
+    "columns": [ColumnTransformer([("numbers", StandardScaler(), ["a", "b"])])],
+    "imputed columns": [
+        ColumnTransformer([("numbers", make_pipeline(SimpleImputer(), StandardScaler()), ["b", "a"])])
+    ],
+    "imputed afterwards": [ColumnTransformer([("numbers", StandardScaler(), ["a", "b"])]), SimpleImputer()],
+    "one-hot": [ColumnTransformer([("c", OneHotEncoder(), ["colour"]), ("n", StandardScaler(), ["b"])])],
+    "nested": [
+        make_pipeline(ColumnTransformer([("n", SimpleImputer(), ["e", "a"])]), StandardScaler()),
+        PCA(2, random_state=0),
+    ],
+}
+
+
+@pytest.mark.parametrize("steps", IGNORING.values(), ids=IGNORING)
+def test_columns_that_no_step_reads_may_be_missing(steps, tmp_path):
+    """As they may for scikit-learn's predict; values are those of the columns that are there."""
+    table = frame()
+    model = make_pipeline(*steps, k_means()).fit(table)
+    fewer = table[["size", "e", "b", "colour", "a"]]
+    expected, whole = model.predict(table), wc.explain(model, table)
+    ex = wc.explain(model, fewer)
+    assert ex.feature_names == list(ex.data.columns) == ["a", "b", "e", "colour", "size"]
+    np.testing.assert_array_equal(ex.assigned, expected)
+    assert largest(ex.values - whole.to_pandas()[ex.feature_names].to_numpy()) < BOUND
+    assert largest(whole.to_pandas()[["c", "d"]]) == 0.0
+    assert ex.beta == whole.beta
+    assert wc.explain(model, fewer, background=table).beta == whole.beta
+    assert ex.ask(cluster=1).shape == wc.explain(model, fewer, method="ig", steps=2).shape == (len(X), 5)
+    net = wc.neuralize(model, fewer)
+    for one in (net, wc.load(wc.save(net, tmp_path / "net.npz"))):
+        np.testing.assert_array_equal(one.predict(fewer), expected)
+        np.testing.assert_array_equal(one.evidence(fewer), one.evidence(table))
+        np.testing.assert_array_equal(one.logits(fewer), one.logits(table))
+        np.testing.assert_array_equal(one.scores(fewer), one.scores(table))
+        np.testing.assert_array_equal(one.gradient(fewer), one.gradient(table))
+        np.testing.assert_array_equal(one.relevance(fewer).values, ex.values)
+        np.testing.assert_array_equal(wc.explain(one, fewer).values, ex.values)
+    with pytest.raises(ValueError, match=r"X lacks the column '(a|b)'.*, which the model was fitted"):
+        wc.explain(model, fewer.drop(columns=["a", "b"]))
+
+
+def test_clusterings_of_which_only_labels_are_known_ignore_columns_too():
+    table = frame()
+    numbers = ColumnTransformer([("numbers", StandardScaler(), ["a", "b"])])
+    model = make_pipeline(numbers, AgglomerativeClustering(3)).fit(table)
+    ex = wc.explain(model, table.drop(columns=["c", "colour"]))
+    assert ex.feature_names == ["a", "b", "d", "e", "size"]
+    assert largest(ex.values - wc.explain(model, table).to_pandas()[ex.feature_names].to_numpy()) < BOUND
+    with pytest.raises(ValueError, match="X lacks the column 'b', which the model was fitted on"):
+        wc.explain(model, table.drop(columns=["b", "c"]))
 
 
 def test_a_selector_may_drop_columns_with_gaps():

@@ -562,7 +562,7 @@ def test_only_identical_rows():
     [
         (np.full(200, -1), "All rows are noise"),
         (np.zeros(200, int), "All rows are of one class, 0"),
-        (np.zeros(199, int), "inconsistent numbers of samples"),
+        (np.zeros(199, int), "y has 199 labels, but X has 200 rows: expected one label per row"),
         (np.linspace(0, 1, 200), "Unknown label type"),
     ],
 )

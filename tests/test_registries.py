@@ -61,6 +61,10 @@ def test_a_plot(ex, monkeypatch):
         ex.plot.strongst()
     with pytest.raises(AttributeError, match="there are relevance, strongest"):
         ex.plot.zzz()
+    with pytest.raises(
+        TypeError, match=r"which plot: call ex\.plot\.relevance\(\) or ex\.plot\.strongest\(\)"
+    ):
+        ex.plot()
 
 
 def test_a_plot_of_our_own_is_called_from_the_explanation():

@@ -219,9 +219,29 @@ def test_many_columns_and_clusters_and_long_names():
     assert page.count("The other 42 columns") == 12
 
 
+def test_numbers_are_not_broken_and_long_words_are():
+    """On a narrow screen a table scrolls in its own box; half a number would be another number."""
+    huge = np.repeat([1.234567e15, 9.87e15], 30)
+    words = np.repeat(["a_long_category_" * 5, "another_category_" * 5], 30)
+    page = render(wc.explain(huge > 5e15, pd.DataFrame({"income": huge, "job": words})))
+    check(page)
+    rule = next(line for line in page.splitlines() if line.startswith("td.number"))
+    numbers, text = (part.split("}")[0] for part in rule.split("{")[1:])
+    assert ("nowrap" in numbers, "anywhere" in numbers) == (True, False)
+    assert ("nowrap" in text, "anywhere" in text) == (False, True)
+    assert '<td class="number">1.235e+15</td>' in page
+    assert '<td class="number words">100% a_long_category_' in page
+    assert 'income = <span class="figure">1.235e+15</span>' in page
+    assert "job = a_long_category_" in page
+    for table in re.findall(r"(\S+)<table", page):
+        assert table == 'class="scroll">'
+
+
 def test_thousands_of_columns_do_not_make_a_huge_page():
     X = np.random.default_rng(0).normal(size=(40, 3000))
     page = render(explained(X, k=2))
+    assert "<summary>The next 192 of 3000 columns</summary>" in page
+    assert "The other" not in page
     assert "2800 columns with less relevance are not shown" in page
     assert len(page) < 1_000_000
 
@@ -264,6 +284,7 @@ def test_writing_a_file(wine, tmp_path):
     [
         (0, "0"),
         (0.0, "0"),
+        (-0.0, "0"),
         (np.float32(0.5), "0.5"),
         (-1234567, "-1,234,567"),
         (123456.789, "123,457"),
@@ -278,6 +299,18 @@ def test_writing_a_file(wine, tmp_path):
 )
 def test_values_for_people(value, text):
     assert format_value(value) == text
+
+
+def test_no_relevance_is_neutral(wine):
+    """A column that says nothing is coloured neither for the cluster nor against it, and has no sign."""
+    values = np.zeros_like(wine.values)
+    values[:, 0], values[:, 1], values[:, 2] = 2.0, -1.0, -0.0
+    page = render(replace(wine, values=values, base_values=np.zeros(len(wine)), explained=values.sum(axis=1)))
+    check(page)
+    assert ">-0<" not in page
+    assert "+0<" not in page
+    cards = re.findall(r"<dd( class=.*?)?>(.*?)</dd>", page)
+    assert set(cards) == {(' class="plus"', "+2"), (' class="minus"', "-1"), ("", "0")}
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import base64
 import datetime
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import uuid
@@ -771,3 +772,11 @@ def test_nothing_is_warned_of_where_all_comes_back(named, tmp_path):
         warnings.simplefilter("error")
         for suffix in ("npz", "parquet", "json"):
             assert everything(wc.load(named.save(tmp_path / f"ex.{suffix}"))) == everything(named)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json", ".parquet"])
+def test_places_that_cannot_be_written_to_are_named(named, suffix, tmp_path):
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / f"ex{suffix}"
+    with pytest.raises(OSError, match=rf"cannot write '{re.escape(str(path))}' \(.+\)\.$"):
+        named.save(path)

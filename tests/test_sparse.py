@@ -549,3 +549,15 @@ def test_a_scaler_before_the_norm_keeps_rows_sparse(middle):
     found, dense = net.relevance(table), net.relevance(table.toarray())
     assert isinstance(found.values, wc.network.FactoredValues)
     assert largest(np.asarray(found.values) - dense.values) < BOUND
+
+
+def test_files_of_sparse_explanations(tmp_path):
+    """Few columns are as sparse as many: the reason is the form, and two of three formats keep it."""
+    X = random_rows((40, 3), 0.5, np.random.default_rng(0))
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    with pytest.raises(ValueError, match=r"relevance as factors.* save it as \.npz or \.json, or"):
+        ex.save(tmp_path / "ex.parquet")
+    for suffix in (".npz", ".json"):
+        loaded = wc.load(ex.save(tmp_path / f"ex{suffix}"))
+        assert loaded.is_factored
+        np.testing.assert_array_equal(loaded.to_pandas(), ex.to_pandas())

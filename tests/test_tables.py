@@ -241,11 +241,39 @@ def test_header_oddities(tmp_path):
     assert hint.frame.columns.tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [("1,2,3", "1, 2, 3"), ("5.1,,1.4", "5.1, 1.4"), ("5.1,?,1.4", "5.1, 1.4"), ("7,8,9", "7, 8, 9")],
+)
+def test_names_that_are_numbers_may_be_a_row_of_data(first, told, tmp_path):
+    """A table without a header would lose its first row, and nobody would know."""
+    table = read_table(write(tmp_path / "t.csv", f"{first}\n4.9,3,1.4\n4.7,2,1.3\n"))
+    assert len(table.frame) == 2
+    assert table.notes[0] == (
+        f"The first line was taken for names, but all of them are numbers: {told}; if they are a row of "
+        "data, put a line of names above it."
+    )
+
+
+def test_many_names_that_are_numbers_are_not_all_told(tmp_path):
+    years = ",".join(map(str, range(1990, 2020)))
+    table = read_table(write(tmp_path / "t.csv", f"{years}\n{years}\n{years}\n"))
+    assert "1990, 1991, 1992, 1993, 1994, 1995, …; if" in table.notes[0]
+
+
+def test_columns_without_a_name_are_reported(tmp_path):
+    row_names = read_table(write(tmp_path / "r.csv", "a,b\nr1,1,2\nr2,3,4\n"))
+    assert row_names.notes == ["Columns without a name are called by their position: 'column 1'."]
+
+
 def test_names_that_occur_twice_are_numbered_and_reported(tmp_path):
     path = write(tmp_path / "t.csv", "a,a,a (2),\n1,2,3,4\n5,6,7,8\n")
     table = read_table(path)
     assert table.frame.columns.tolist() == ["a", "a (3)", "a (2)", "column 4"]
-    assert "'a (3)'" in table.notes[0]
+    assert table.notes == [
+        "Columns without a name are called by their position: 'column 4'.",
+        "Column names that occur more than once were numbered: 'a (3)'.",
+    ]
     repeated = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     pq.write_table(repeated, tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == ["a", "a (2)"]

@@ -208,8 +208,8 @@ NETWORK = (
     ),
     Mutation(
         "columns that a selector drops are read",
-        "if len(used) == features.inner.n_inputs:",
-        "if len(used) <= features.inner.n_inputs:",
+        "if used is None or len(used) == features.n_columns:",
+        "if used is None or len(used) <= features.n_columns:",
         "test_pipelines.py -k drop",
     ),
     Mutation(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,25 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in listed:
         raise ValueError(f"{name}={value!r} is unknown, expected one of {', '.join(listed)}.")
     return value
+
+
+def did_you_mean(name: Any, known: Sequence[str]) -> str:
+    """The end of a sentence about an unknown name: the known one that is most like it, if any is.
+
+    >>> did_you_mean("widht", ["width", "depth"]), did_you_mean("colour", ["width", "depth"])
+    (": did you mean 'width'?", '.')
+    """
+    close = get_close_matches(str(name), known, n=1)
+    return f": did you mean {close[0]!r}?" if close else "."
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def same_origin(one: Any, other: Any) -> bool:

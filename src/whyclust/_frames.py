@@ -53,6 +53,8 @@ def read_frame(X: Any, name: str = "X") -> pd.DataFrame | None:
             "yet: call collect() or compute() first."
         )
     if isinstance(found, nw.Series):
+        if found.dtype == nw.String:
+            raise ValueError(documents_told(name))
         raise ValueError(
             f"{name} is a {_library(found)} Series, expected a table of two dimensions: use "
             "frame[['column']] for one column or frame.iloc[[i]] for one row."
@@ -65,6 +67,15 @@ def read_frame(X: Any, name: str = "X") -> pd.DataFrame | None:
 
     columns = {column: _column(found[column]) for column in found.columns}
     return pd.DataFrame(columns, index=range(len(found)))
+
+
+def documents_told(name: str) -> str:
+    """What to do with texts, one for each row, where a table is expected."""
+    return (
+        f"{name} holds one text for each row, expected a table of rows and columns: vectorise the texts "
+        "first (for a pipeline that begins with a vectorizer, wc.explain(pipeline[1:], "
+        f"pipeline[0].transform({name}), feature_names=pipeline[0].get_feature_names_out()))."
+    )
 
 
 def _library(found: Any) -> str:
@@ -162,8 +173,9 @@ def in_rows_of(given: Any, index: Any, called: str, of: str = "X") -> Any:
         return given
     alone = own.symmetric_difference(rows, sort=False)
     if len(alone) or not own.is_unique:
-        label = repr(alone[0] if len(alone) else own[own.duplicated()][0])
-        which = f"{label} is in one of them only" if len(alone) else f"{label} is there twice"
+        label = alone[0] if len(alone) else own[own.duplicated()][0]
+        told = repr(label.item() if isinstance(label, np.generic) else label)
+        which = f"{told} is in one of them only" if len(alone) else f"{told} is there twice"
         raise ValueError(
             f"{called} and {of} have different indexes ({which}): give both the same index, or pass "
             f"{called}.to_numpy() if they belong together by position."

@@ -197,7 +197,8 @@ def _methods(comparison: Comparison) -> str:
         names = others.loc[others["neon_is"] == word, "method"].tolist()
         if names:
             parts.append(f"{phrase} {', '.join(names)}")
-    told = f"Best here is {comparison.best}; NEON is {'; '.join(parts)}"
+    best = "NEON; it" if comparison.best == "neon" else f"{comparison.best}; NEON"
+    told = f"Best here is {best} is {'; '.join(parts)}"
     behind = others[others["neon_is"] == "behind"]
     if len(behind):
         first = behind.iloc[0]

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from whyclust.cluster._distances import FloatArray, IntArray, row_blocks
@@ -177,6 +177,8 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        if y is not None and (count := _num_samples(y)) != (rows := _num_samples(X)):
+            raise ValueError(f"y has {count} labels, but X has {rows} rows: expected one label per row.")
         points, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         y = np.asarray(y)

@@ -51,6 +51,7 @@ class AutoencoderClusterer(DeepClusterer):
     activation: str = setting("leaky_relu", choice(ACTIVATIONS))
     image_shape: tuple[int, int, int] | None = setting(None)
     autoencoder: Any = setting(None)
+    augment = None  # models whose rows may be changed at random declare it
 
     @property
     def pretrained(self) -> bool:
@@ -127,16 +128,26 @@ class PretrainedClusterer(AutoencoderClusterer):
     pretrain_epochs: int = setting(100, whole(0))
 
 
-class CentroidClusterer(PretrainedClusterer):
-    """A deep clustering by centroids of the embedding.
+class AugmentedClusterer(AutoencoderClusterer):
+    """A deep clustering that may be shown rows changed at random, besides those of the table.
 
     Parameters
     ----------
     augment : callable or None
-        Changes a batch of rows at random in ways that should not change their cluster, while clusters are
-        learned: ``f(x)`` or ``f(x, generator)`` of a tensor, :class:`whyclust.deep.TurnAndShift` for images
-        or :class:`whyclust.deep.MaskAndJitter` for tables. A changed row is pulled to the centroid of the
-        original.
+        Changes a batch of rows at random in ways that should not change their cluster: ``f(x)`` or
+        ``f(x, generator)`` of a tensor, :class:`whyclust.deep.TurnAndShift` for images or
+        :class:`whyclust.deep.MaskAndJitter` for tables. The autoencoder learns to reconstruct changed rows,
+        too, and where clusters are learned they are pulled to the centroid of the original.
+    """
+
+    augment: Any = setting(None, augmentation)
+
+
+class CentroidClusterer(AugmentedClusterer, PretrainedClusterer):
+    """A deep clustering by centroids of the embedding.
+
+    Parameters
+    ----------
     reset_every : int or None
         Mix new weights into the encoder's after so many epochs, and place the centroids anew by k-means
         (soft resets, Miklautz et al., 2025; published: 20).
@@ -144,7 +155,6 @@ class CentroidClusterer(PretrainedClusterer):
         Share of the new weights in a reset.
     """
 
-    augment: Any = setting(None, augmentation)
     reset_every: int | None = setting(None, optional(whole(1)))
     reset_share: float = setting(0.2, number(below=1.0))
 

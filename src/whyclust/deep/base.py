@@ -238,9 +238,16 @@ class DeepClusterer(
                 f"checkpoint needs a fixed seed to go on from, but random_state is {self.random_state!r}: "
                 "pass a whole number."
             )
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in _ASIDE}
-        mark = fingerprint(type(self).__name__, settings, data)
+        mark = fingerprint(type(self).__name__, self._deciding(), data)
         return Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
+
+    def _deciding(self) -> dict[str, Any]:
+        """Settings that change what is learned, with those of a model that this one is put around."""
+        found = {name: value for name, value in self.get_params(deep=False).items() if name not in _ASIDE}
+        for name, value in found.items():
+            if isinstance(value, DeepClusterer) and name != "autoencoder":  # of which the weights are taken
+                found[name] = {"class": type(value).__name__, **value._deciding()}
+        return found
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray:
         """The table in single precision."""

@@ -127,10 +127,11 @@ class Declared:
     def set_params(self, **settings: Any) -> Self:
         """Set parameters, also those that are read from the estimator this one is around."""
         lent = {name: settings.pop(name) for name in list(settings) if _is_lent(type(self), name)}
-        for name, value in lent.items():
-            setattr(self, name, value)
         base: Any = super()
-        return base.set_params(**settings)
+        base.set_params(**settings)
+        for name, value in lent.items():  # of the other that is set here, if one is
+            setattr(self, name, value)
+        return self
 
     def _check_settings(self) -> None:
         """Refuse settings that make no sense; a model adds what several of them must have together."""

@@ -15,6 +15,7 @@ from whyclust._checks import one_of, positive, whole_number
 from whyclust.deep.base import DeepClusterer
 from whyclust.deep.models.two_spaces import SHARED, TwoSpaces
 from whyclust.deep.training.phases import numbers
+from whyclust.network import Features, MinPool, Neuralized, PrototypeHead
 
 SPACES = ("cluster", "shared", "both")
 
@@ -123,6 +124,23 @@ class ShowsSpaces(DeepClusterer):
         model: Any = self.model_
         return self._over_rows(lambda x: model.encoder(x) @ two.rotation, self._checked(X, reset=False))
 
+    def shared_share(self, X: ArrayLike) -> float:
+        """Return the share of the relevance for clusters that is in dimensions of the shared space.
+
+        Weights are soft, so shared dimensions have a say in the clustering, too; after :meth:`hardened` they
+        have none, and the share is 0. Relevance is that of the rotated coordinates: the share is
+        Σ_{i shared} |R_i| / Σ_i |R_i| over all rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        return shared_share(self.turned(X), self.cluster_weights_, self.cluster_centers_)
+
     def directions(self, space: str) -> tuple[NDArray, NDArray]:
         """Return the directions of a space in the rotated embedding, and the spread along each.
 
@@ -175,6 +193,28 @@ class ShowsSpaces(DeepClusterer):
         -------
         ndarray of shape (steps, n_features)
         """
+        return self._decoded_turned(self.way(space, component, steps=steps, cluster=cluster, extent=extent))
+
+    def way(
+        self,
+        space: str = "shared",
+        component: int = 0,
+        *,
+        steps: int = 7,
+        cluster: int | None = None,
+        extent: float = 2.0,
+    ) -> NDArray:
+        """Return the points of the rotated embedding that :meth:`traverse` decodes.
+
+        Parameters
+        ----------
+        space, component, steps, cluster, extent
+            As for :meth:`traverse`.
+
+        Returns
+        -------
+        ndarray of shape (steps, embedding)
+        """
         units, spreads = self.directions(space)
         whole_number("steps", steps, 2)
         positive("extent", extent)
@@ -192,7 +232,7 @@ class ShowsSpaces(DeepClusterer):
             weights = self.cluster_weights_
             start = weights * center + (1.0 - weights) * start
         way = np.linspace(-extent, extent, steps)[:, None] * spreads[component] * units[component]
-        return self._decoded_turned(start + way)
+        return start + way
 
     def _decoded_turned(self, turned: NDArray) -> NDArray:
         """Rows of points of the rotated embedding."""
@@ -201,3 +241,36 @@ class ShowsSpaces(DeepClusterer):
         return self._over_rows(
             lambda r: model.autoencoder.decoder(r @ two.rotation.T), turned.astype(np.float32)
         )
+
+
+def shared_share(turned: NDArray, weights: NDArray, centers: NDArray, beta: float | None = None) -> float:
+    """Return Σ_{i shared} |R_i| / Σ_i |R_i| of points of the rotated embedding.
+
+    Parameters
+    ----------
+    turned : ndarray of shape (n, embedding)
+        Vᵀz.
+    weights : ndarray of shape (embedding,)
+        β_cs.
+    centers : ndarray of shape (n_clusters, embedding)
+        β_cs ⊙ Vᵀμ.
+    beta : float, optional
+        Stiffness of the pooling over competitors; by default 1/E[f_c] over the points.
+
+    Returns
+    -------
+    float
+    """
+    # Nearest centroids in β_cs ⊙ Vᵀz are k-means there; a weight gives a coordinate what it had before.
+    points = turned.astype(np.float64) * weights
+    net = Neuralized(
+        Features.identity(len(weights)),
+        PrototypeHead.one_each(centers.astype(np.float64)),
+        MinPool(),
+        beta=1.0 if beta is None else beta,
+        clusters=np.arange(len(centers)),
+        feature_names=tuple(f"dimension {place}" for place in range(len(weights))),
+    )
+    net = net.with_beta(points) if beta is None else net
+    sizes = np.abs(net.relevance(points).values).sum(axis=0)
+    return float(sizes[1.0 - weights > SHARED].sum() / (sizes.sum() or 1.0))

@@ -9,11 +9,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from whyclust.explaining.explanation import Explanation
-from whyclust.explaining.origin import prepared_rows
+from whyclust.explaining.origin import as_it_is, prepared_rows
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import in_columns_of, read_input
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
+from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
 
 
@@ -50,7 +51,7 @@ def explain(
         they are: see :func:`whyclust.neuralize`.
     X : array, sparse matrix, or frame of pandas, polars, pyarrow, ...
         The rows to explain, with the columns the model was fitted on; columns of a frame are read by
-        name, in any order. Images, an array of shape (n,
+        name, in any order, and those that a pipeline ignores may be missing. Images, an array of shape (n,
         height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``
         has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
@@ -149,6 +150,7 @@ def explain(
         method=method,
         options=options,
         prepared=None if method == "neon" else prepared_rows(net, table, background),
+        spaces=as_it_is(last_step(model)),
     )
 
 

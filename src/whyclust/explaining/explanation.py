@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._checks import counted, did_you_mean, whole_number
 from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.reaching import reach
@@ -180,7 +180,7 @@ class Explanation:
         names = [self.short_name(cluster) for cluster in ids]
         listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         return (
-            f"<Explanation of {len(self)} rows × {self.shape[1]} features, "
+            f"<Explanation of {counted(len(self), 'row')} × {counted(self.shape[1], 'feature')}, "
             f"clusters {listed}, rule {self.rule}{self._trust()}>"
         )
 
@@ -210,8 +210,7 @@ class Explanation:
     def column(self, name: str) -> NDArray:
         """Return the user's values of one column."""
         if name not in self.feature_names:
-            close = get_close_matches(name, self.feature_names, n=1)
-            hint = f": did you mean {close[0]!r}?" if close else "."
+            hint = did_you_mean(name, self.feature_names)
             raise KeyError(f"There is no feature {name!r} in this explanation{hint}")
         return self._column(self.feature_names.index(name))
 
@@ -276,6 +275,7 @@ class Explanation:
         top : int
             How many features to name.
         """
+        whole_number("top", top, 0)
         return reach("describe_row")(self, top) if len(self) == 1 else reach("describe_clusters")(self, top)
 
     @property
@@ -312,5 +312,8 @@ class Explanation:
         return reach("to_html")(self, path, title=title, audit=audit)
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .parquet, .npz or .json file, which :func:`whyclust.load` reads; no pickle."""
+        """Write to a .parquet, .npz or .json file, which :func:`whyclust.load` reads; no pickle.
+
+        The explanation of a sparse table goes to .npz or .json.
+        """
         return reach("save")(self, path)

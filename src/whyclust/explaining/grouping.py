@@ -9,12 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from whyclust._checks import did_you_mean
 from whyclust._frames import column_values, is_frame, take_columns
 from whyclust.inputs.reading import InputTable, is_sparse
 
 
 def given_names(feature_names: Sequence[str], count: int, known: list[str]) -> list[str]:
     """Names that the user gave for the columns of an array."""
+    if isinstance(feature_names, str) or not np.iterable(feature_names):
+        raise TypeError(
+            f"feature_names is a {type(feature_names).__name__}, expected a sequence of names: a "
+            "vectorizer has them as vectorizer.get_feature_names_out()."
+        )
     names = [str(name) for name in feature_names]
     if len(names) != count:
         raise ValueError(f"feature_names has {len(names)} names, but X has {count} columns.")
@@ -64,7 +70,8 @@ def _position(column: Any, names: list[str], table: InputTable, called: str) -> 
     numbered = is_frame(table.data) and not any(isinstance(name, str) for name in table.data.columns)
     if isinstance(column, str) or (numbered and column in table.data.columns):
         if str(column) not in names:
-            raise ValueError(f"{called} names the column {column!r}, which X does not have.")
+            hint = did_you_mean(column, names)
+            raise ValueError(f"{called} names the column {column!r}, which X does not have{hint}")
         return names.index(str(column))
     if not isinstance(column, (int, np.integer)) or isinstance(column, bool):
         raise ValueError(f"{called} names {column!r}, expected a column's name or position.")

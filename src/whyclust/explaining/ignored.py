@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of
 from whyclust.deep.explained import encoder_of
-from whyclust.deep.showing_spaces import ShowsSpaces
+from whyclust.deep.showing_spaces import ShowsSpaces, shared_share
 from whyclust.deep.training.phases import numbers
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.grouping import grouping_of
+from whyclust.explaining.origin import as_it_is
 from whyclust.explaining.records import Question
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import InputTable, numeric
@@ -48,16 +49,21 @@ def explain_space(
             "expected a fitted whyclust.deep.ACeDeC, or a Pipeline that ends in one."
         )
     net = network_for(model, table)
-    found = explain_rows(net, table, groups=groups, feature_names=feature_names)
-    if space == "cluster":
-        return found
-    matched = net.match(table)
-    scores, relevance = _shared(net, estimator, matched)
+    found = explain_rows(net, table, groups=groups, feature_names=feature_names, spaces=as_it_is(estimator))
+    return found if space == "cluster" else ignored(found)
+
+
+def ignored(found: Explanation) -> Explanation:
+    """What the clustering ignores of the rows of an explanation, which knows an ACe/DeC."""
+    net, estimator, table = _asked(found)
+    scores, relevance = _shared(net, estimator, table)
     target = net.features.sources
     width = net.features.n_columns
-    if groups is not None:
-        places, names = grouping_of(groups, _names(net, matched, feature_names), matched)
-        target, width = places[target], len(names)
+    options = found.origin.options if found.origin is not None else {}
+    if options["groups"] is not None:
+        names = _names(net, table, options["feature_names"])
+        places, grouped = grouping_of(options["groups"], names, table)
+        target, width = places[target], len(grouped)
     collect = collector(target, width)
     values = relevance if collect is None else (collect @ relevance.T).T
     return replace(
@@ -72,6 +78,34 @@ def explain_space(
         question=Question("ignored"),
         origin=None,
     )
+
+
+def share_of_shared(found: Explanation) -> float:
+    """The share of the relevance that is in shared dimensions, as ``ACeDeC.shared_share``.
+
+    With the network's own β, which may be that of other rows than those explained.
+    """
+    net, estimator, table = _asked(found)
+    features = net.features
+    encoded = np.asarray(numeric(features.encode(table.data)), dtype=np.float64)
+    passage = features.passage(encoded)
+    last = encoder_of(estimator)[1]
+    if passage is None:
+        z = features.inner(encoded)
+    else:
+        z = passage.activations.astype(np.float64)
+    z = z if last is None else last(z)
+    return shared_share(
+        z @ estimator.rotation_, estimator.cluster_weights_, estimator.cluster_centers_, beta=net.beta
+    )
+
+
+def _asked(found: Explanation) -> tuple[Neuralized, ShowsSpaces, InputTable]:
+    """The network, the clustering and the rows that an explanation came from."""
+    origin = found.origin
+    if origin is None or origin.options.get("spaces") is None:
+        raise ValueError("This explanation knows no ACe/DeC: explain the rows again, wc.explain(model, X).")
+    return origin.network, origin.options["spaces"], origin.network.match(origin.table)
 
 
 def _names(net: Neuralized, table: InputTable, given: Sequence[str] | None) -> list[str]:

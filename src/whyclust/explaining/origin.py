@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ class Origin:
     table : InputTable
         The user's rows.
     options : dict
-        What `explain_rows` was told besides the question: groups, names, labels, the method, ...
+        What `explain_rows` was told besides the question: groups, names, labels, the method, ...; and
+        the clustering itself, if it has two spaces (ACe/DeC), since the network knows only one of them.
     background : InputTable or None
         The data that rows come from, where another method than NEON was asked.
     """
@@ -57,3 +59,8 @@ class Origin:
 def prepared_rows(net: Neuralized, table: InputTable, background: Any) -> Prepared:
     """What a baseline needs to know of the rows; baselines are imported on use."""
     return reach("Prepared").of(net, net.match(table), background)
+
+
+def as_it_is(estimator: Any) -> Any:
+    """A clustering with two spaces as it is now, whatever it is fitted to later; None for all others."""
+    return copy.copy(estimator) if hasattr(type(estimator), "shared_dims_") else None

@@ -93,8 +93,9 @@ def _column_names(explanation: Explanation) -> dict[str, Any]:
     """What parts are called as columns of a table."""
     if explanation.is_factored or is_sparse(explanation.data):
         raise ValueError(
-            "The explanation of a sparse table has too many columns for Parquet: save it as .npz, "
-            "or save part of it, ex.values[rows, columns]."
+            "The explanation of a sparse table keeps its rows sparse and their relevance as factors, which "
+            "are no columns of a Parquet table: save it as .npz or .json, or the relevance alone, "
+            "ex.to_pandas().to_parquet(path)."
         )
     singular = {"clusters": "cluster", "competitors": "competitor", "base_values": "base_value"}
     return {

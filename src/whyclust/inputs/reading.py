@@ -10,7 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from whyclust._frames import is_frame, read_frame, refuse_repeated, take_columns, take_rows
+from whyclust._frames import (
+    documents_told,
+    is_frame,
+    read_frame,
+    refuse_repeated,
+    take_columns,
+    take_rows,
+)
 from whyclust.inputs import InputKind, kind_of
 from whyclust.inputs.kind import TABLE
 
@@ -82,6 +89,8 @@ def read_input(X: Any, name: str = "X") -> InputTable:
         data = _array(X, name)
         if kind is TABLE:  # lists of images are seen only now
             data, kind = kind_of(data, name)
+        if data.ndim == 1 and len(data) and all(isinstance(entry, str) for entry in data.tolist()):
+            raise ValueError(documents_told(name))
         if data.ndim != 2:
             raise ValueError(_dimensions(data.ndim, name))
     if data.shape[0] == 0 or data.shape[1] == 0:
@@ -156,12 +165,12 @@ def numeric(data: Any, name: str = "X") -> Any:
 
 
 def _first_text(data: NDArray) -> Any:
-    for value in data.ravel():
+    for value in data.ravel().tolist():
         try:
             float(value)
         except (TypeError, ValueError):
             return value
-    return data.ravel()[0]
+    return data.ravel().tolist()[0]
 
 
 def _frame_numbers(frame: Any, name: str) -> NDArray:
@@ -233,10 +242,15 @@ def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: s
         else:
             row, column = bad[0]
             value = values[row, column]
-        what = "NaN (a missing value)" if np.isnan(value) else "infinity"
+        what, remedy = (
+            "NaN (a missing value)",
+            "impute it (a Pipeline with SimpleImputer is explained as a whole)",
+        )
+        if np.isinf(value):  # which no imputer takes for missing
+            what, remedy = "infinity", "put a finite number in its place, or NaN if a Pipeline imputes that,"
         raise ValueError(
             f"{called} holds {what} in row {first_row + row}, column {names[column]!r}, expected finite "
-            "numbers: impute it (a Pipeline with SimpleImputer is explained as a whole) or drop the row."
+            f"numbers: {remedy} or drop the row."
         )
     largest = np.abs(values).max()
     raise ValueError(

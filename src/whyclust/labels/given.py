@@ -99,14 +99,15 @@ def label_values(
     array(['b', 'a', '1'], dtype='<U1')
     """
     plain = type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in "biU"
-    series: Any = labels if plain else _one_column(labels, called, hint)
+    series, indexed = (labels, False) if plain else _one_column(labels, called, hint)
     if table is not None:
         if len(series) != table.shape[0]:
             raise ValueError(
                 f"{called} has {len(series)} labels, but {table.called} has {table.shape[0]} rows: expected "
                 "one label per row."
             )
-        series = in_rows_of(series, table.row_labels, called, table.called)
+        if indexed:
+            series = in_rows_of(series, table.row_labels, called, table.called)
     if len(series) == 0:
         raise ValueError(f"{called} is empty, expected one label per row.")
     if plain:
@@ -114,13 +115,17 @@ def label_values(
     return _plain_labels(series, called)
 
 
-def _one_column(labels: Any, called: str, hint: str) -> pd.Series:
-    """The labels as a Series; one of pandas keeps its index."""
+def _one_column(labels: Any, called: str, hint: str) -> tuple[Any, bool]:
+    """The labels as a Series, and whether its index is theirs: what had none belongs to rows by position."""
+    indexed = isinstance(labels, pd.Series)
     if hasattr(labels, "columns") or hasattr(labels, "column_names"):
         frame = read_frame(labels, called)
-        labels = labels if frame is None else frame.iloc[:, 0] if frame.shape[1] == 1 else frame.to_numpy()
+        if frame is not None:
+            # Rows of polars and pyarrow were numbered when they became a pandas frame.
+            indexed = frame is labels or not isinstance(frame.index, pd.RangeIndex)
+            labels = frame.iloc[:, 0] if frame.shape[1] == 1 else frame.to_numpy()
     if isinstance(labels, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
-        return pd.Series(labels)
+        return pd.Series(labels), indexed
     if np.ma.isMaskedArray(labels):
         labels = labels.tolist()  # in which None stands for what is masked
     labels = plain_tensor(labels)
@@ -136,7 +141,7 @@ def _one_column(labels: Any, called: str, hint: str) -> pd.Series:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"Found {called} of shape {array.shape}, expected one label per row{hint}.")
-    return pd.Series(array)
+    return pd.Series(array), False
 
 
 def _plain_labels(series: pd.Series, called: str) -> NDArray:

@@ -26,7 +26,7 @@ from whyclust.labels.given import is_labels, read_labels
 from whyclust.network.models import first_step, last_step
 from whyclust.network.neuralizing import is_encoder_pair
 from whyclust.network.parts import has_network
-from whyclust.network.pipelines import trace_features
+from whyclust.network.pipelines import read_less, trace_features
 from whyclust.network.steps import UnsupportedStep
 
 # A surrogate compares dense rows; this many numbers take 160 MB.
@@ -127,11 +127,25 @@ def _refuse_other_rows(model: Any, table: InputTable, prepared: bool) -> None:
 
 
 def _as_fitted(model: Any, table: InputTable) -> InputTable:
-    """The columns in the order in which the model saw them."""
+    """The columns in the order in which the model saw them; those that its steps ignore may be missing."""
     first = first_step(model)
     names = getattr(first, "feature_names_in_", None)
     count = getattr(first, "n_features_in_", table.shape[1])
-    return match_columns(table, None if names is None else list(names), count)
+    if names is None or table.names is None:
+        return match_columns(table, None, count)
+    read, given = _read_by_steps(model, count), set(table.names)
+    known = [name for position, name in enumerate(names) if position in read or name in given]
+    return match_columns(table, known, len(known))
+
+
+def _read_by_steps(model: Any, count: int) -> set[int]:
+    """Positions of the columns that the steps before a clustering look at."""
+    try:
+        steps = model.steps[:-1] if isinstance(model, Pipeline) else []
+        columns = read_less(trace_features(steps, count)).columns
+    except UnsupportedStep:  # told when the steps are followed
+        columns = None
+    return set(range(count)) if columns is None else set(columns.tolist())
 
 
 def _dense(table: InputTable) -> InputTable:
@@ -189,9 +203,9 @@ def _replace_last(model: Pipeline, rows: Any, labels: NDArray) -> Pipeline:
     steps = [(f"{position}-{name}", step) for position, (name, step) in enumerate(steps)]
     before = steps[:-1]
     if before:
-        table, rows = rows, Pipeline(before).transform(rows)
+        rows = Pipeline(before).transform(rows)
         try:
-            trace_features(before, table.shape[1])
+            trace_features(before, first_step(model).n_features_in_)
         except UnsupportedStep as error:
             raise TypeError(
                 f"Relevance cannot be followed through {error}: explain the labels by the columns of X, "

@@ -97,17 +97,20 @@ def stability(
     generator = check_random_state(random_state)
     # A seed of None would draw on numpy's global generator: one seed for all repeats stands in for it.
     fixed = {name: _seed(generator) for name, value in seeds.items() if value is None}
+    spare = next((seed for name, seed in fixed.items() if _within_autoencoder(name)), None)
     found = []
     failures: list[str] = []
     for _ in range(n_repeats):
         again = clone(model)
-        again.set_params(**({name: _seed(generator) for name in seeds} if reseed else fixed))
+        chosen = {name: _seed(generator) for name in seeds} if reseed else fixed
+        # A fitted autoencoder is the original's own, and not to be touched: it is replaced below.
+        again.set_params(**{name: seed for name, seed in chosen.items() if not _within_autoencoder(name)})
         rows = np.arange(table.shape[0])
         if bootstrap:
             rows = generator.randint(table.shape[0], size=table.shape[0])
         drawn = take_rows(table.data, rows)
         try:
-            _pretrain_anew(again, drawn, _seed(generator) if reseed else None)
+            _pretrain_anew(again, drawn, _seed(generator) if reseed else spare)
             again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
             found.append(_compare(original, again, table, names, rule))
         except ValueError as error:  # a sample may have too few different rows, say
@@ -133,14 +136,26 @@ def stability(
 
 
 def _pretrain_anew(model: Any, rows: Any, seed: int | None) -> None:
-    """The autoencoder that a deep clustering begins with is part of what is fitted again."""
+    """The autoencoder that a deep clustering begins with is part of what is fitted again.
+
+    It is a parameter of the clustering, or of another that the clustering is put around.
+    """
     last = last_step(model)
-    given = last.get_params(deep=False).get("autoencoder")
-    if not hasattr(given, "fit"):
-        return
-    before = clone(model[:-1]).fit_transform(rows) if last is not model else rows
-    fresh = clone(given)
-    last.set_params(autoencoder=fresh.set_params(random_state=seed or given.random_state).fit(before))
+    settings = last.get_params(deep=True)
+    for name, given in settings.items():
+        if name.split("__")[-1] != "autoencoder" or _within_autoencoder(name) or not hasattr(given, "fit"):
+            continue
+        before = clone(model[:-1]).fit_transform(rows) if last is not model else rows
+        fresh = clone(given)
+        if seed is not None:
+            fresh.set_params(random_state=seed)
+        _pretrain_anew(fresh, before, seed)
+        last.set_params(**{name: fresh.fit(before)})
+
+
+def _within_autoencoder(name: str) -> bool:
+    """Whether this is a parameter of an autoencoder that another model was given."""
+    return "autoencoder" in name.split("__")[:-1]
 
 
 def _seed(generator: Any) -> int:

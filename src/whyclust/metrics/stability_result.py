@@ -136,8 +136,11 @@ class Stability:
         jaccards = self.jaccard_per_repeat.mean(axis=0)
         # Outliers are seldom the same: noise is none of the clusters that come back or do not.
         least = int(np.argmin(np.where(self.clusters == self.noise, np.inf, jaccards)))
-        told += f"; the least stable cluster is {self.clusters[least]}, with a Jaccard similarity of "
-        told += f"{jaccards[least]:.3f}"
+        similarity = f"with a Jaccard similarity of {jaccards[least]:.3f}"
+        if jaccards[least].round(3) == 1:
+            told += f"; all clusters come back, {similarity}"
+        else:
+            told += f"; the least stable cluster is {self.clusters[least]}, {similarity}"
         if self.pearson is not None:
             told += f"; the relevances of rows that keep their cluster correlate by {self.pearson}"
         return told + "."

@@ -1,6 +1,7 @@
 """Neuralising: every clustering is a network of features, head and pool."""
 
 from whyclust.network import saved_steps as _saved_steps  # noqa: F401  (registers scikit-learn's)
+from whyclust.network import stored as _stored  # noqa: F401  (registers networks themselves)
 from whyclust.network.features import AffineMap, Features
 from whyclust.network.heads import LinearHead, PrototypeHead, TreeHead
 from whyclust.network.network import Neuralized

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from whyclust.inputs.reading import read_input
 from whyclust.network.network import Neuralized
 from whyclust.network.parts import registered_type
 
@@ -43,7 +44,8 @@ def refuse_another_predict(model: Any, net: Neuralized, rows: Any) -> None:
             stacklevel=4,
         )
         return
-    table = net.read(rows)
+    table = read_input(rows)
+    table = net.among(table).match(table)
     compared = table.rows(slice(None, None, -(-table.shape[0] // COMPARED)))
     with warnings.catch_warnings():  # of scikit-learn, where names are known and X is an array
         warnings.filterwarnings("ignore", "X does not have valid feature names")

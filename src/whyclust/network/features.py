@@ -9,7 +9,7 @@ the head (closed form 3 of the design), so relevance is never divided by a featu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -146,6 +146,16 @@ class AffineMap:
         found.data *= self.matrix.data[found.indices]
         return found
 
+    @property
+    def reads(self) -> NDArray:
+        """Positions of the columns that any output reads."""
+        return np.unique(sp.csr_array(self.matrix).indices)
+
+    def among(self, kept: NDArray) -> AffineMap:
+        """The same for fewer columns: those at these positions, all that are read among them."""
+        mean = None if self.mean is None else self.mean[kept]
+        return AffineMap(self.matrix[:, kept], self.origin[kept], self.offset, mean)
+
     def then(self, other: AffineMap) -> AffineMap:
         """Return this map followed by another."""
         if self.is_identity:
@@ -257,6 +267,16 @@ class Features:
         if self.encoder:
             table = table.toarray() if is_sparse(table) else np.asarray(table)
         return table
+
+    def among(self, kept: NDArray) -> Features:
+        """The same for tables of fewer columns: those at these positions, all that are read among them."""
+        columns = kept if self.columns is None else self.columns
+        return replace(
+            self,
+            sources=np.searchsorted(kept, self.sources),
+            n_columns=len(kept),
+            columns=np.searchsorted(kept, columns),
+        )
 
     def scale(self, encoded: Any) -> NDArray | None:
         """Return 1/‖inner(x)‖ of each row, or None without a norm; zero rows keep 1."""

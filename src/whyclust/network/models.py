@@ -192,8 +192,15 @@ def _pipeline(model: Pipeline) -> Parts:
     if not model.steps or model.steps[-1][1] in (None, "passthrough"):
         raise TypeError("The Pipeline does not end in a clustering: append one and fit it.")
     parts = network_parts(model.steps[-1][1])
+    first = first_step(model)
+    if not hasattr(first, "n_features_in_"):
+        raise TypeError(
+            f"The pipeline begins with {type(first).__name__}, which reads no table of columns: explain what "
+            "follows it, wc.explain(pipeline[1:], pipeline[0].transform(X)), with feature_names=pipeline[0]"
+            ".get_feature_names_out() of a vectorizer."
+        )
     try:
-        before = trace_features(model.steps[:-1], first_step(model).n_features_in_)
+        before = trace_features(model.steps[:-1], first.n_features_in_)
         for part in feature_parts(parts.features):
             before = append_part(before, part)
     except UnsupportedStep as error:

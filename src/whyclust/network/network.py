@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whyclust.inputs import Images, InputKind
+from whyclust.inputs import InputKind
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import (
     InputTable,
@@ -30,7 +30,6 @@ from whyclust.network.parts import refuse_no_ids, refuse_no_parts
 from whyclust.network.pools import Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.records import Block, Relevance
-from whyclust.saving.registry import saved
 
 # Working arrays of one block fit the caches: more gains nothing, less costs calls.
 _BLOCK_BYTES = 1 << 23
@@ -129,6 +128,24 @@ class Neuralized:
         """A table with the columns of the network, in its order."""
         return self.match(read_input(X, name), name)
 
+    def among(self, table: InputTable) -> Neuralized:
+        """The same network without columns that it never reads and that this table lacks."""
+        if not self.named or table.names is None or self.features.columns is None:
+            return self
+        given, read = set(table.names), set(self.features.columns.tolist())
+        known = enumerate(self.feature_names)
+        kept = [position for position, name in known if position in read or name in given]
+        if len(kept) == self.features.n_columns:
+            return self
+        names = tuple(self.feature_names[position] for position in kept)
+        return replace(self, features=self.features.among(np.array(kept)), feature_names=names)
+
+    def _on(self, X: Any, name: str = "X") -> tuple[Neuralized, InputTable]:
+        """The network for these rows, and the rows as it reads them."""
+        table = read_input(X, name)
+        net = self.among(table)
+        return net, net.match(table, name)
+
     def match(self, table: InputTable, name: str = "X") -> InputTable:
         """The same of a table that has been read: its columns may still be others."""
         self.kind.refuse_other(table.kind, name)
@@ -201,7 +218,8 @@ class Neuralized:
 
     def predict(self, X: Any) -> NDArray:
         """Return the cluster of each row."""
-        return self.predict_rows(self.read(X))
+        net, table = self._on(X)
+        return net.predict_rows(table)
 
     def predict_rows(self, table: InputTable) -> NDArray:
         """`predict`, of rows that this network has read."""
@@ -212,9 +230,9 @@ class Neuralized:
 
     def logits(self, X: Any) -> NDArray:
         """Return a score per row and cluster, whose differences are the evidence."""
-        table = self.read(X)
-        result = np.empty((table.shape[0], self.head.n_clusters), dtype=self._dtype(table))
-        for block in self._blocks(table):
+        net, table = self._on(X)
+        result = np.empty((table.shape[0], self.head.n_clusters), dtype=net._dtype(table))
+        for block in net._blocks(table):
             logits = block.folded.logits(block.response)
             if logits is None:
                 raise TypeError(
@@ -241,7 +259,8 @@ class Neuralized:
         self, X: Any, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
     ) -> NDArray:
         """Return f_c of each row for its own cluster, or for a chosen one: positive means inside."""
-        return self.evidence_rows(self.read(X), cluster=cluster, against=against)
+        net, table = self._on(X)
+        return net.evidence_rows(table, cluster=cluster, against=against)
 
     def evidence_rows(
         self, table: InputTable, *, cluster: ArrayLike | None = None, against: ArrayLike | None = None
@@ -258,9 +277,9 @@ class Neuralized:
 
     def scores(self, X: Any) -> NDArray:
         """Return f_c of each row for every cluster, in the order of ``clusters``: (n_rows, n_clusters)."""
-        table = self.read(X)
-        result = np.empty((table.shape[0], self.head.n_clusters), dtype=self._dtype(table))
-        for block in self._blocks(table):
+        net, table = self._on(X)
+        result = np.empty((table.shape[0], self.head.n_clusters), dtype=net._dtype(table))
+        for block in net._blocks(table):
             for cluster in range(self.head.n_clusters):
                 clusters = np.full(block.rows.stop - block.rows.start, cluster)
                 h = block.folded.evidence(block.response, clusters)
@@ -273,7 +292,8 @@ class Neuralized:
         """Return ∇f_c of each row, one column for each encoded one (``net.features.encode(X)``)."""
         from whyclust.network.gradient import gradient
 
-        return gradient(self, self.read(X), cluster, against)
+        net, table = self._on(X)
+        return gradient(net, table, cluster, against)
 
     def relevance(
         self,
@@ -285,6 +305,8 @@ class Neuralized:
         groups: NDArray | None = None,
     ) -> Relevance:
         """Explain each row's membership in the user's own columns.
+
+        Columns of a frame that the network never reads may be missing: then they have no values.
 
         Parameters
         ----------
@@ -298,7 +320,8 @@ class Neuralized:
         groups : ndarray of int of shape (n_columns,), optional
             Sum relevance over columns that have the same number (0, 1, …).
         """
-        return self.relevance_rows(self.read(X), cluster=cluster, against=against, rule=rule, groups=groups)
+        net, table = self._on(X)
+        return net.relevance_rows(table, cluster=cluster, against=against, rule=rule, groups=groups)
 
     def relevance_rows(
         self,
@@ -327,7 +350,8 @@ class Neuralized:
         """
         if not self.pool.takes_beta:
             return self
-        return self.with_beta_of(self.read(background, "background"))
+        net, table = self._on(background, "background")
+        return replace(self, beta=net.with_beta_of(table).beta)
 
     def with_beta_of(self, table: InputTable) -> Neuralized:
         """`with_beta`, of rows that this network has read."""
@@ -358,33 +382,3 @@ def _refuse_no_numbers(head: Head, model: str) -> None:
                 f"{model or 'The model'} holds NaN or infinite numbers ({name}), so it says nothing of any "
                 "row: look for such in what it was fitted on, and fit it again."
             )
-
-
-def _restored(parts: dict[str, Any]) -> Neuralized:
-    """The network that a file says, or an error; older files know the shape of images only."""
-    if "image_shape" in parts:
-        parts = dict(parts)
-        shape = parts.pop("image_shape")
-        parts["kind"] = TABLE if shape is None else Images(tuple(int(size) for size in shape))
-    net = Neuralized(**parts)
-    stiffness = net.head.probability_stiffness
-    if not (
-        isinstance(net.feature_names, tuple)
-        and len(net.feature_names) == net.features.n_columns
-        and all(isinstance(name, str) for name in [*net.feature_names, net.model])
-        and isinstance(net.named, bool)
-        and isinstance(net.kind, InputKind)
-        and (stiffness is None or 0 < stiffness < np.inf)
-    ):
-        raise ValueError("The parts do not make a network.")
-    # Numbers that are none, and arrays that do not fit, are noticed by whoever computes with them.
-    folded = net.folded(np.dtype(np.float64))
-    with np.errstate(all="ignore"):
-        response = folded.respond(np.zeros((1, net.features.n_points)))
-        h = folded.evidence(response, np.zeros(1, dtype=np.intp))
-        net.pool.weights(h, h.min(axis=0), np.zeros(1, dtype=bool), net.beta, None)
-        net.pool.evidence(h, h.min(axis=0)) + net.pool.offset(h)
-    return net
-
-
-saved(Neuralized, put_together=_restored)

@@ -74,8 +74,16 @@ def network_for(
     """The network of a model whose `rows`, a table that has been read, are to be explained.
 
     β is the one given, or that of the background, or what the model kept from its fit, or that of the rows,
-    in this order; a network has one already.
+    in this order; a network has one already. Columns that it never reads may be missing in the rows: the
+    network is one of the others.
     """
+    net = _with_stiffness(model, rows, background, threshold, beta)
+    return net if rows is None else net.among(rows)
+
+
+def _with_stiffness(
+    model: Any, rows: InputTable | None, background: Any, threshold: float | None, beta: float | None
+) -> Neuralized:
     if is_encoder_pair(model):
         from whyclust.deep.networks.pairs import pair_network
 
@@ -96,6 +104,7 @@ def network_for(
     if background is not None:
         return net.with_beta(background)
     if rows is not None:
+        net = net.among(rows)
         return net.with_beta_of(net.match(rows))
     return replace(net, beta=prototype_stiffness(net, getattr(last_step(model), "labels_", None)))
 

@@ -55,15 +55,13 @@ def trace_features(steps: Sequence[tuple[str, Any]], n_columns: int) -> Features
 
 def read_less(features: Features) -> Features:
     """Features that do not look at columns which the steps drop."""
+    first = features.encoder[0] if features.encoder else features.inner
+    used = getattr(first, "reads", None)
+    if used is None or len(used) == features.n_columns:
+        return features
     if features.encoder:
-        return features
-    used = np.unique(sp.csr_array(features.inner.matrix).indices)
-    if len(used) == features.inner.n_inputs:
-        return features
-    inner = features.inner
-    mean = None if inner.mean is None else inner.mean[used]
-    fewer = AffineMap(inner.matrix[:, used], inner.origin[used], inner.offset, mean)
-    return _changed(features, inner=fewer, sources=features.sources[used], columns=used)
+        return _changed(features, encoder=[first.among(used), *features.encoder[1:]], columns=used)
+    return _changed(features, inner=first.among(used), sources=features.sources[used], columns=used)
 
 
 def refuse(error: UnsupportedStep) -> TypeError:
@@ -217,6 +215,15 @@ class ColumnEncoder:
 
     branches: list[tuple[NDArray, list[Any]]]
 
+    @property
+    def reads(self) -> NDArray:
+        """Positions of the columns of any branch."""
+        return np.unique(np.concatenate([columns for columns, _ in self.branches]))
+
+    def among(self, kept: NDArray) -> ColumnEncoder:
+        """The same for fewer columns: those at these positions, all that are read among them."""
+        return ColumnEncoder([(np.searchsorted(kept, columns), one) for columns, one in self.branches])
+
     def transform(self, table: Any) -> NDArray:
         """Encode each branch's columns and put them next to each other."""
         encoded = []
@@ -330,6 +337,15 @@ class Sequential:
     """Transformers one after the other."""
 
     transformers: list[Any]
+
+    @property
+    def reads(self) -> NDArray | None:
+        """Positions of the columns that the first one reads; None where it needs all."""
+        return getattr(self.transformers[0], "reads", None)
+
+    def among(self, kept: NDArray) -> Sequential:
+        """The same for fewer columns: those at these positions, all that are read among them."""
+        return Sequential([self.transformers[0].among(kept), *self.transformers[1:]])
 
     def transform(self, table: Any) -> Any:
         """Transform a table by each in turn."""

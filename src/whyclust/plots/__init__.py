@@ -6,8 +6,22 @@ from typing import Any
 from whyclust.plots.generated import decoded_centers, interpolation, samples
 from whyclust.plots.registry import Plots, plot, registered
 from whyclust.plots.relevance import relevance
+from whyclust.plots.spaces import reconstructions, spaces
+from whyclust.plots.traversal import traversal
+from whyclust.plots.used_and_ignored import used_and_ignored
 
-__all__ = ["Plots", "decoded_centers", "interpolation", "plot", "relevance", "samples"]
+__all__ = [
+    "Plots",
+    "decoded_centers",
+    "interpolation",
+    "plot",
+    "reconstructions",
+    "relevance",
+    "samples",
+    "spaces",
+    "traversal",
+    "used_and_ignored",
+]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

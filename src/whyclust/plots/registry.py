@@ -42,6 +42,11 @@ class Plots:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return partial(registered(name), self._explanation)
 
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Refuse, by the names of the plots: ``ex.plot`` alone draws nothing."""
+        listed = " or ".join(f"ex.plot.{name}()" for name in sorted(_PLOTS))
+        raise TypeError(f"ex.plot() does not say which plot: call {listed}.")
+
     def __dir__(self) -> list[str]:
         return sorted(_PLOTS)
 

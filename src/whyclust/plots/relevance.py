@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
+from whyclust.plots.drawing import figure_type, finished, positions
 from whyclust.plots.registry import plot
 
 # Rows that are drawn where none are named.
@@ -37,21 +38,15 @@ def relevance(
     -------
     matplotlib.figure.Figure
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
-        ) from None
     if not isinstance(explanation, Explanation):
         kind = type(explanation).__name__
         raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, images).")
     heat = _gray(explanation.images)
     typical = [cluster.typical[0] for cluster in explanation.summary()][:_MOST_ROWS]
-    chosen = typical if rows is None else _positions(rows, len(heat))
+    chosen = typical if rows is None else positions(rows, len(heat))
     shape = explanation.images.shape[1:]
     shown = np.asarray(explanation.data, dtype=float)[chosen].reshape(len(chosen), *shape)
-    figure = Figure(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")
+    figure = figure_type()(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")
     axes = figure.subplots(2, len(chosen), squeeze=False)
     drawn: Any = None
     for place, row in enumerate(chosen):
@@ -64,9 +59,7 @@ def relevance(
         for axis in axes[:, place]:
             axis.set_axis_off()
     figure.colorbar(drawn, ax=axes, label="relevance / the largest\nof the image", fraction=0.05)
-    if path is not None:
-        figure.savefig(path, bbox_inches="tight", dpi=150)
-    return figure
+    return finished(figure, path)
 
 
 def _gray(images: NDArray) -> NDArray:
@@ -82,10 +75,3 @@ def _picture(image: NDArray) -> NDArray:
         return image.mean(axis=0)
     low, high = image.min(), image.max()
     return np.moveaxis((image - low) / (high - low if high > low else 1.0), 0, -1)
-
-
-def _positions(rows: Sequence[int], count: int) -> list[int]:
-    found = [int(row) for row in np.atleast_1d(np.asarray(rows)) if 0 <= row < count]
-    if not found or len(found) != np.size(rows):
-        raise ValueError(f"rows={rows!r}, expected positions from 0 to {count - 1}.")
-    return found

@@ -160,12 +160,12 @@ def format_value(value: object, *, signed: bool = False) -> str:
     --------
     >>> format_value(1234.5678), format_value(0.000123456), format_value("red"), format_value(7)
     ('1235', '0.0001235', 'red', '7')
-    >>> format_value(-2.5, signed=True), format_value(float("nan"))
-    ('-2.5', 'missing')
+    >>> format_value(-2.5, signed=True), format_value(-0.0), format_value(float("nan"))
+    ('-2.5', '0', 'missing')
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return "missing" if value is None else str(value)
-    number = float(value)
+    number = float(value) + 0.0  # which makes 0 of -0
     if math.isnan(number):
         return "missing"
     whole = math.isfinite(number) and number == int(number)

@@ -23,6 +23,7 @@ from whyclust._versions import versions
 from whyclust.report.certificate import certificate
 from whyclust.report.clusters import cluster_values, explained_parts
 from whyclust.report.curve import curve_drawing
+from whyclust.report.spaces import spaces
 from whyclust.report.trust import ticks, trust
 
 if TYPE_CHECKING:
@@ -126,6 +127,12 @@ def _in_short(page: Page) -> Markup:
 @section(order=400)
 def _clusters(page: Page) -> Markup:
     return page.fill("clusters", clusters=page.clusters, legend=page.explanation.kind.legend)
+
+
+@section(order=450)
+def _spaces(page: Page) -> Markup | None:
+    found = spaces(page.explanation)
+    return None if found is None else page.fill("spaces", spaces=found)
 
 
 @section(order=500)

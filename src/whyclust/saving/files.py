@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,9 @@ def _alone(thing: Any) -> Saved | None:
 def save(thing: Any, path: str | Path) -> Path:
     """Write one of our estimators, a network or an explanation to a file.
 
-    Explanations go to .parquet, .npz or .json, everything else to .npz or .json. JSON is the largest, for
-    tools that read nothing else. The file is complete or not there at all. A class of your own is saved,
-    too, once it is registered with :func:`whyclust.saved`.
+    Explanations go to .parquet (unless of a sparse table), .npz or .json, everything else to .npz or .json.
+    JSON is the largest, for tools that read nothing else. The file is complete or not there at all. A class
+    of your own is saved, too, once it is registered with :func:`whyclust.saved`.
 
     Examples
     --------
@@ -55,12 +56,19 @@ def save(thing: Any, path: str | Path) -> Path:
 
         columns = entry.columns(thing)
         content, arrays = pack(thing)
-        return write_whole(path, lambda stream: parquet.write(stream, FORMAT, content, arrays, columns))
+        return _written(path, lambda stream: parquet.write(stream, FORMAT, content, arrays, columns))
     if suffix not in _WRITERS:
         expected = ".npz or .json" if entry.columns is None else ".parquet, .npz or .json"
         raise ValueError(f"{path.name} ends in {suffix!r}, expected {expected}: rename the file.")
     content, arrays = pack(thing)
-    return write_whole(path, lambda stream: _WRITERS[suffix](stream, FORMAT, content, arrays))
+    return _written(path, lambda stream: _WRITERS[suffix](stream, FORMAT, content, arrays))
+
+
+def _written(path: Path, fill: Callable[[Any], Any]) -> Path:
+    try:
+        return write_whole(path, fill)
+    except OSError as error:
+        raise OSError(f"cannot write '{path}' ({error.strerror or error}).") from error
 
 
 def load(path: str | Path) -> Any:

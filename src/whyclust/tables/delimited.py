@@ -25,6 +25,9 @@ SAMPLE_CHARACTERS = 1_000_000
 # The usual marks of pandas ("", NA, NaN, null, ...) and the question mark of many public data sets.
 MISSING_MARKS = ["?"]
 
+# A note names this many columns.
+NAMES_TOLD = 6
+
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
@@ -196,6 +199,13 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
     if not has_header:
         header = [f"column {j + 1}" for j in range(len(header))]
         notes.append("The first line holds only numbers; it was read as data, not as column names.")
+    written = [name for name in header if name not in ("", *MISSING_MARKS)]
+    if has_header and written and all(_is_number(name) for name in written):
+        listed = ", ".join(written[:NAMES_TOLD]) + (", …" if len(written) > NAMES_TOLD else "")
+        notes.append(
+            f"The first line was taken for names, but all of them are numbers: {listed}; if they are a row "
+            "of data, put a line of names above it."
+        )
     n_fields = Counter(len(row) for row in rows[1:]).most_common(1)[0][0] if len(rows) > 1 else 0
     if n_fields == len(header) + 1:
         extra_is_last = all(row[-1].strip() == "" for row in rows[1:] if len(row) == n_fields)

@@ -287,9 +287,9 @@ def _read_npz(path: Path) -> Table:
 
 
 def _unique_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Give every column a name of its own; names that occur twice are numbered and reported."""
+    """Give every column a name of its own, and report those that it did not have before."""
     original = ["" if name is None else str(name).strip() for name in frame.columns]
-    taken, names, repeated = set(original), [], []
+    taken, names, repeated, nameless = set(original), [], [], []
     seen: set[str] = set()
     for position, name in enumerate(original):
         unique = name or f"column {position + 1}"
@@ -299,9 +299,13 @@ def _unique_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             number += 1
         if name and unique != name:
             repeated.append(f"'{unique}'")
+        elif not name:
+            nameless.append(f"'{unique}'")
         seen.add(unique)
         names.append(unique)
     notes = []
+    if nameless:
+        notes.append(f"Columns without a name are called by their position: {', '.join(nameless)}.")
     if repeated:
         notes.append(f"Column names that occur more than once were numbered: {', '.join(repeated)}.")
     return frame.set_axis(names, axis=1), notes

@@ -16,13 +16,14 @@ NAMED_FROM = 0.005
 def number(value: Any) -> str:
     """Four significant digits, no needless zeros.
 
-    >>> number(1115.7111), number(0.25), number("80% red")
-    ('1116', '0.25', '80% red')
+    >>> number(1115.7111), number(0.25), number(-0.0), number("80% red")
+    ('1116', '0.25', '0', '80% red')
     """
     if isinstance(value, str):
         return value
     if not np.isfinite(value):
         return "unknown"
+    value = value + 0.0  # which makes 0 of -0
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 

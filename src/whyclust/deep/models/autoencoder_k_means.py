@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from whyclust.deep.autoencoding import AutoencoderClusterer
+from whyclust.deep.autoencoding import AugmentedClusterer
 from whyclust.deep.models.centroids import CentroidModel, squared_error
 from whyclust.deep.presets import EMBEDDING, HIDDEN, of_table
 from whyclust.deep.training.loop import Progress
@@ -18,7 +18,7 @@ class _AutoencoderKMeans(CentroidModel):
         return [train, Phase("k-means", 0, begin=self.cluster_embedding)]
 
 
-class AutoencoderKMeans(AutoencoderClusterer):
+class AutoencoderKMeans(AugmentedClusterer):
     """k-means on the embedding of an autoencoder (AE+KM).
 
     The autoencoder learns to reconstruct rows, nothing else; then k-means, best of 20 starts, finds

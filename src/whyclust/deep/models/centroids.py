@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from whyclust.deep.models.spaces import Space
 from whyclust.deep.networks.autoencoders import Autoencoder, initialise
-from whyclust.deep.training.augmenting import checked
+from whyclust.deep.training.augmenting import Augmentation, checked
 from whyclust.deep.training.phases import (
     Adam,
     AffineLogits,
@@ -83,12 +83,14 @@ class CentroidModel(DeepModel):
 
     def options(self) -> dict[str, Any]:
         """What all centroid models may do in the phase in which they cluster."""
-        settings = self.settings
-        return {
-            "augment": None if settings.augment is None else checked(settings.augment),
-            "renew": self.soft_reset,
-            "renew_every": settings.reset_every,
-        }
+        every = self.settings.reset_every
+        return {"augment": self.augmentation, "renew": self.soft_reset, "renew_every": every}
+
+    @property
+    def augmentation(self) -> Augmentation | None:
+        """How rows are changed, if they are."""
+        given = self.settings.augment
+        return None if given is None else checked(given)
 
     def clustering(self, points: Tensor, seen: Tensor, batch: Batch) -> Tensor:
         """The clustering term of the loss, of points that belong to clusters as those `seen` do.
@@ -113,7 +115,9 @@ class CentroidModel(DeepModel):
         initialise(fresh, generator)
         for ours, new in zip(self.encoder.parameters(), fresh.parameters(), strict=True):
             ours.data.lerp_(new.data, self.settings.reset_share)
-        self.cluster_embedding(data, generator)
+        z = rows_encoded(self, data)
+        self.cluster_points(z, generator, starts=self.kmeans_starts)
+        self.space.begin_again(z)
         self.begin_again(data)
         return [self.centers] if isinstance(self.centers, nn.Parameter) else []
 
@@ -181,9 +185,9 @@ class CentroidModel(DeepModel):
         return 1.0
 
     def reconstruction(self, batch: Batch) -> Terms:
-        """Squared error of the autoencoder, summed over columns, mean over rows."""
-        _, back = self.autoencoder(batch.x)
-        return {"reconstruction": squared_error(batch.x, back)}
+        """Squared error of the autoencoder, summed over columns, mean over rows; of two views their mean."""
+        errors = [squared_error(x, self.autoencoder(x)[1]) for x in batch.views]
+        return {"reconstruction": errors[0] if len(errors) == 1 else 0.5 * (errors[0] + errors[1])}
 
     def pretraining(self, epochs: int, adam: Adam) -> Phase:
         """A phase in which the autoencoder learns alone; none if it is another model's."""
@@ -192,12 +196,18 @@ class CentroidModel(DeepModel):
             0 if self.settings.pretrained else epochs,
             [Update(self.reconstruction, list(self.autoencoder.parameters()), adam)],
             self.settings.batch_size,
+            augment=self.augmentation,
             patience=self.settings.patience,
         )
 
-    def cluster_embedding(self, data: Tensor, generator: torch.Generator, *, starts: int = _STARTS) -> None:
+    @property
+    def kmeans_starts(self) -> int:
+        """Starts of k-means on the embedding."""
+        return _STARTS
+
+    def cluster_embedding(self, data: Tensor, generator: torch.Generator) -> None:
         """Set the centroids by k-means on the embedding of all rows."""
-        self.cluster_points(rows_encoded(self, data), generator, starts=starts)
+        self.cluster_points(rows_encoded(self, data), generator, starts=self.kmeans_starts)
 
     def cluster_points(self, z: Tensor, generator: torch.Generator, *, starts: int = 1) -> None:
         """Set the centroids by k-means on embedded rows, as the space shows them."""

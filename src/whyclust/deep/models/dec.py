@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -46,6 +45,11 @@ class _SelfTrained(CentroidModel):
         """Student's t is no softmax of distances."""
 
     @property
+    def kmeans_starts(self) -> int:
+        """As the settings say."""
+        return self.settings.kmeans_starts
+
+    @property
     def reconstructs(self) -> bool:  # type: ignore[override]
         """IDEC does."""
         return self.gamma is not None
@@ -86,7 +90,7 @@ class _SelfTrained(CentroidModel):
                 settings.epochs,
                 [Update(self.loss, [*moved.parameters(), self.centers], adam)],
                 settings.batch_size,
-                begin=partial(self.cluster_embedding, starts=settings.kmeans_starts),
+                begin=self.cluster_embedding,
                 before_step=self.update_target,
                 every=settings.update_interval or 1,
                 end=self.forget,

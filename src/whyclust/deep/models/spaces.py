@@ -38,6 +38,9 @@ class Space(nn.Module):
         """Centroids in the embedding: k-means found these in the space, among points with these labels."""
         return found
 
+    def begin_again(self, z: Tensor) -> None:
+        """Forget what was remembered before encoder and centroids began anew; rows are now embedded so."""
+
     def around(self, model: CentroidModel, phases: list[Phase]) -> list[Phase]:
         """The phases of a model in this space: its own, unless the space has something to learn, too."""
         return phases

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrizations
 
 from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_error
 from whyclust.deep.models.spaces import Space
@@ -32,6 +31,40 @@ _NEGLIGIBLE = 1e-4
 #: A dimension is shared where β_ss is larger than this. At the optimum β_cs = L_s / (L_s + L_c), which is
 #: never below one half, since centroids fit no worse than the mean: one half would call nothing shared.
 SHARED = 0.45
+
+
+class FreeTurn(nn.Module):
+    """V, any matrix."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.eye(width))
+
+    def assign(self, rotation: Tensor) -> None:
+        """Set V."""
+        self.weight.copy_(rotation)
+
+
+class Turn(nn.Module):
+    """V = V₀ exp(A − Aᵀ), orthogonal whatever A is. PyTorch's own parametrisations cannot be pickled."""
+
+    start: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("start", torch.eye(width))
+        self.angles = nn.Parameter(torch.zeros(width, width))
+
+    @property
+    def weight(self) -> Tensor:
+        """V."""
+        half = self.angles.tril(-1)
+        return self.start @ torch.linalg.matrix_exp(half - half.T)
+
+    def assign(self, rotation: Tensor) -> None:
+        """Set V."""
+        self.start.copy_(rotation)
+        self.angles.zero_()
 
 
 class TwoSpaces(Space):
@@ -54,9 +87,7 @@ class TwoSpaces(Space):
     def __init__(self, width: int, settings: Any, generator: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
-        self.turn = nn.Linear(width, width, bias=False)  # holds V
-        if settings.orthogonal == "exact":
-            parametrizations.orthogonal(self.turn, orthogonal_map="matrix_exp")
+        self.turn = Turn(width) if settings.orthogonal == "exact" else FreeTurn(width)
         self.scores = nn.Parameter(torch.zeros(width))  # b
         self.register_buffer("middle", torch.zeros(width))  # μ
         n_clusters = settings.n_clusters
@@ -85,11 +116,7 @@ class TwoSpaces(Space):
     def assign(self, rotation: Tensor, weights: Tensor) -> None:
         """Set V and β_cs."""
         with torch.no_grad():
-            rotation = rotation.to(self.scores)
-            if self.settings.orthogonal == "exact":
-                self.turn.weight = rotation
-            else:
-                self.turn.weight.copy_(rotation)
+            self.turn.assign(rotation.to(self.scores))
             self.scores.copy_(weights.logit())
 
     def points(self, z: Tensor) -> Tensor:
@@ -114,7 +141,7 @@ class TwoSpaces(Space):
 
     def centers(self, found: Tensor, z: Tensor, labels: Tensor) -> Tensor:
         """The means of the members: β_cs may be zero, so there is no way back from the space."""
-        sums = torch.zeros(len(found), z.shape[1], device=z.device).index_add_(0, labels, z)
+        sums = z.new_zeros(len(found), z.shape[1]).index_add_(0, labels, z)
         return sums / torch.bincount(labels, minlength=len(found)).clamp_min(1)[:, None]
 
     def spread(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -267,10 +294,16 @@ class TwoSpaces(Space):
         rate = torch.where(counts > 0, 1.0 / (1.0 + self.pace), 0.0)[:, None]
         model.centers.lerp_(self.centers(model.centers, z, labels), rate)
 
+    def begin_again(self, z: Tensor) -> None:
+        """μ is that of the new embedding; that a former centroid had no members tells nothing."""
+        self.middle.copy_(z.mean(dim=0))
+        self.members.fill_(1.0)
+        self.pace.zero_()
+
     def revive(self, model: CentroidModel, data: Tensor, epoch: int) -> None:
         """Give centroids that had no member in the last epoch another place."""
         empty = torch.nonzero(self.members == 0).flatten().tolist() if epoch else []
-        if empty and len(empty) < len(self.members):
+        if empty and len(empty) < len(self.members) and getattr(model.settings, "reseed", True):
             model.seed_empty(empty, rows_encoded(model, data))
         self.members.zero_()
 
@@ -327,7 +360,7 @@ def whiten(model: CentroidModel, data: Tensor) -> None:
 
 def _linear(module: nn.Module, place: int) -> nn.Linear | None:
     """The first or the last layer, if it is linear with a bias."""
-    layers = [layer for layer in module.modules() if not any(True for _ in layer.children())]
-    found = layers[place]
-    # Of a subclass, which may compute anything, nothing is known.
-    return found if type(found) is nn.Linear and found.bias is not None else None
+    # Of other classes, which may compute anything of their layers in any order, nothing is known.
+    while type(module) is nn.Sequential and len(module):
+        module = module[place]
+    return module if type(module) is nn.Linear and module.bias is not None else None

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from functools import singledispatch
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -133,9 +134,16 @@ def in_words(value: Any) -> str:
     """A setting in words; modules by their weights, and so are fitted models, once registered."""
     if isinstance(value, (tuple, list)):
         return f"({', '.join(in_words(item) for item in value)})"
+    if isinstance(value, dict):
+        return f"({', '.join(f'{key}={in_words(item)}' for key, item in value.items())})"
     if isinstance(value, nn.Module):
         weights = b"".join(tensor.detach().cpu().numpy().tobytes() for tensor in value.state_dict().values())
         return f"{value!r} {_digest(weights)}"
+    if isinstance(value, FunctionType):  # by what it does: its address is another one in every process
+        bound = [cell.cell_contents for cell in value.__closure__ or ()]
+        constants = [*value.__code__.co_consts, *(value.__defaults__ or ()), *bound]
+        told = [one for one in constants if isinstance(one, (int, float, str))]
+        return f"{value.__module__}.{value.__qualname__} {value.__code__.co_code.hex()} {told}"
     return repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
 
 

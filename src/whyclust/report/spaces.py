@@ -1,0 +1,84 @@
+"""The two spaces of ACe/DeC as plain values for the page: what clusters use, and what they ignore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
+MOST_CLUSTERS = 8
+TOP_COLUMNS = 5
+
+
+def spaces(explanation: Explanation) -> dict[str, Any] | None:
+    """Gather what the section 'What the clusters use, and what they ignore' shows.
+
+    Parameters
+    ----------
+    explanation : Explanation
+
+    Returns
+    -------
+    dict or None
+        None where no ACe/DeC was explained, or the explanation was loaded or put together from parts: then
+        it does not know the clustering that it came from.
+    """
+    origin = explanation.origin
+    clustering = None if origin is None else origin.options.get("spaces")
+    if clustering is None:
+        return None
+    from whyclust.explaining.ignored import ignored, share_of_shared
+
+    rest = ignored(explanation)
+    weights = clustering.cluster_weights_
+    ids, counts = np.unique(explanation.assigned, return_counts=True)
+    largest = ids[np.argsort(-counts, kind="stable")[:MOST_CLUSTERS]]
+    # Relevance for a cluster that was asked for says nothing about what rows' own clusters use.
+    own = explanation.question.about == "assigned"
+    return {
+        "n_cluster": len(clustering.cluster_dims_),
+        "n_shared": len(clustering.shared_dims_),
+        "share": share_of_shared(explanation),
+        "weights": [
+            {
+                "name": int(dim),
+                "weight": weights[dim],
+                "width": round(100 * float(weights[dim]), 1),
+                "negative": bool(dim in clustering.shared_dims_),  # the colour of its bar
+            }
+            for dim in np.argsort(-weights, kind="stable")
+        ],
+        "clusters": [_cluster(explanation, rest, one, own) for one in np.sort(largest)],
+        "n_left_out": len(ids) - len(largest),
+        "own": own,
+    }
+
+
+def _cluster(explanation: Explanation, rest: Explanation, cluster: Any, own: bool) -> dict[str, Any]:
+    members = np.flatnonzero(explanation.assigned == cluster)
+    sizes = np.abs(np.asarray(rest.values))
+    caption = f"what cluster {cluster} ignores"
+    shown = rest.kind.show(rest.data, sizes, members, caption)
+    return {
+        "id": explanation.short_name(cluster),
+        "uses": _largest(explanation, np.asarray(explanation.values)[members]) if own else [],
+        "ignores": _largest(rest, sizes[members]),
+        "picture": None if shown is None else {"caption": f"cluster {cluster}", "shown": Markup(shown)},
+    }
+
+
+def _largest(explanation: Explanation, values: NDArray) -> list[dict[str, Any]]:
+    """Columns of the largest mean |relevance|, each with its part of the sum over all columns."""
+    means = np.abs(values).mean(axis=0)
+    shares = means / (means.sum() or 1.0)
+    order = np.argsort(-means, kind="stable")[:TOP_COLUMNS]
+    return [
+        {"name": explanation.feature_names[column], "share": float(shares[column])}
+        for column in order
+        if means[column] > 0
+    ]

@@ -1,0 +1,426 @@
+"""Pictures of the two spaces of ACe/DeC, and what the report says of them."""
+
+import copy
+import re
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+import whyclust as wc
+
+pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("matplotlib", reason="needs matplotlib")
+
+import matplotlib
+import torch
+
+from whyclust.deep import DCN, ACeDeC
+from whyclust.explaining.ignored import ignored, share_of_shared
+from whyclust.report.spaces import spaces as told_of
+
+NAMES = ["income", "age", "visits", "basket", "rainfall"]
+POINTS, KINDS = wc.datasets.make_synth(240, n_noise_dimensions=3, random_state=0)
+TABLE = pd.DataFrame(
+    POINTS * [900.0, 9.0, 3.0, 2.0, 40.0] + [30_000.0, 45.0, 12.0, 9.0, 700.0], columns=NAMES
+)
+DIGITS = (load_digits().data[:300] / 16.0).astype(np.float32)
+
+
+WEIGHTS = [0.95, 0.5, 0.9, 0.53, 0.51]
+
+
+def fitted(X, k, before=(), weights=None, **settings):
+    """A short fit, after which weights are set that a long one might have learned."""
+    settings = {
+        "hidden": (),
+        "epochs": 3,
+        "pretrain_epochs": 3,
+        "batch_size": 32,
+        "random_state": 0,
+    } | settings
+    model = ACeDeC(DCN(k, **settings), space_epochs=3)
+    whole = make_pipeline(*before, model) if before else model
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The spaces have collapsed")
+        whole.fit(X)
+    weigh(model, weights or WEIGHTS, whole[:-1].transform(X) if before else X)
+    return whole
+
+
+def weigh(model, weights, X):
+    model.model_.space.scores.data = torch.tensor(weights).logit()
+    model.labels_ = model.predict(X)
+    model._describe_clusters(model._checked(X, reset=False))
+    return model
+
+
+@pytest.fixture(scope="module")
+def synth():
+    return fitted(TABLE, 4, [StandardScaler()])
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return fitted(DIGITS, 4, hidden=(16,), embedding_dim=4, weights=[0.5, 0.9, 0.7, 0.52])
+
+
+@pytest.fixture(scope="module")
+def ten():
+    return fitted(DIGITS, 10, hidden=(16,), embedding_dim=4, weights=[0.6, 0.9, 0.7, 0.52], epochs=8)
+
+
+@pytest.fixture(autouse=True)
+def nothing_global():
+    before = dict(matplotlib.rcParams)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    yield
+    assert dict(matplotlib.rcParams) == before
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+def written(axis):
+    return np.array([float(text.get_text().replace(",", "")) for text in axis.texts])
+
+
+def drawn_points(axis):
+    return np.concatenate([np.asarray(part.get_offsets()) for part in axis.collections])
+
+
+# --- reconstructions --------------------------------------------------------------------------------
+
+
+def test_rows_and_what_each_space_keeps(synth, tmp_path):
+    figure = wc.plots.reconstructions(synth, TABLE, rows=[7, 30], path=tmp_path / "rows.png")
+    assert (tmp_path / "rows.png").stat().st_size > 1000
+    axis = figure.axes[0]
+    assert [label.get_text() for label in axis.get_xticklabels()] == NAMES
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    deep, scaled = synth[-1], synth[:-1].transform(TABLE.iloc[[7, 30]])
+    first = deep.predict(scaled)[0]
+    kept = ["from the cluster space", "from the shared space"]
+    assert labels[:3] == [f"cluster {first}, row 7: input", *kept]
+    parts = [synth[0].inverse_transform(deep.reconstruct(scaled, space=s)) for s in ("cluster", "shared")]
+    expected = np.stack([TABLE.iloc[[7, 30]].to_numpy(), *parts], axis=1)
+    np.testing.assert_allclose(written(axis).reshape(expected.shape), expected, rtol=0.02)
+    # Columns may come in any order, rows have names.
+    other = TABLE[NAMES[::-1]].set_axis([f"r{row}" for row in range(240)])
+    again = wc.plots.reconstructions(synth, other, rows=[7, 30]).axes[0]
+    assert (written(again) == written(axis)).all()
+    assert again.get_yticklabels()[0].get_text() == f"cluster {first}, row r7: input"
+    assert "Weights are soft" in figure.get_supxlabel()
+    hard = deep.hardened(synth[:-1].transform(TABLE))
+    assert wc.plots.reconstructions(hard, synth[:-1].transform(TABLE), rows=7).get_supxlabel() == ""
+
+
+def test_one_typical_row_of_each_cluster(digits):
+    figure = wc.plots.reconstructions(digits, DIGITS, image_shape=(8, 8))
+    points, centers, labels = digits.transform(DIGITS), digits.cluster_centers_, digits.predict(DIGITS)
+    typical = [
+        min(np.flatnonzero(labels == c), key=lambda row: np.linalg.norm(points[row] - centers[labels[row]]))
+        for c in range(4)
+    ]
+    assert [axis.get_title() for axis in figure.axes[:4]] == [
+        f"cluster {c}\nrow {row}" for c, row in enumerate(typical)
+    ]
+    shown = np.stack([axis.images[0].get_array() for axis in figure.axes]).reshape(3, 4, 64)
+    parts = [digits.reconstruct(DIGITS[typical], space=space) for space in ("cluster", "shared")]
+    np.testing.assert_allclose(shown, [DIGITS[typical], *parts], atol=1e-6)
+    assert len({axis.images[0].get_clim() for axis in figure.axes}) == 1
+    as_images = wc.plots.reconstructions(digits, DIGITS.reshape(-1, 8, 8), rows=[3], image_shape=(8, 8))
+    assert len(as_images.axes) == 3
+
+
+def test_missing_values_are_drawn_as_missing():
+    holes = TABLE.copy()
+    holes.iloc[7, 2] = np.nan
+    model = fitted(holes, 4, [SimpleImputer(), StandardScaler()])
+    axis = wc.plots.reconstructions(model, holes, rows=[7]).axes[0]
+    assert [text.get_text() for text in axis.texts].index("missing") == 2
+
+
+# --- spaces -----------------------------------------------------------------------------------------
+
+
+def test_both_spaces_side_by_side(synth):
+    left, right, bars = wc.plots.spaces(synth, TABLE).axes
+    deep, scaled = synth[-1], synth[:-1].transform(TABLE)
+    turned, weights = deep.turned(scaled), deep.cluster_weights_
+    assert len(deep.cluster_dims_) >= 2
+    assert len(deep.shared_dims_) >= 2
+
+    def ordered(points):
+        return points[np.lexsort(points.T)]
+
+    np.testing.assert_allclose(
+        ordered(drawn_points(left)), ordered(turned[:, deep.cluster_dims_[:2]]), atol=1e-6
+    )
+    units, spreads = deep.directions("shared")
+    expected = (turned - deep.turned_mean_) @ units[:2].T
+    np.testing.assert_allclose(ordered(drawn_points(right)), ordered(expected), atol=1e-6)
+    share = spreads[1] ** 2 / (spreads**2).sum()
+    assert right.get_ylabel() == f"direction 2 ({share:.0%} of its variance)"
+    order = np.argsort(-weights, kind="stable")
+    heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in bars.patches}
+    np.testing.assert_allclose([heights[place] for place in range(len(order))], weights[order])
+    assert [label.get_text() for label in bars.get_xticklabels()] == [str(dim) for dim in order]
+    # A point has the colour of its cluster.
+    rows = np.random.default_rng(0).permutation(240)
+    np.testing.assert_allclose(drawn_points(right), expected[rows], atol=1e-6)
+    colours = left.collections[0].get_facecolors()
+    labels = deep.predict(scaled)[rows]
+    by_cluster = [{tuple(colour) for colour in colours[labels == cluster]} for cluster in range(4)]
+    assert all(len(found) == 1 for found in by_cluster)
+    assert len(set.union(*by_cluster)) == 4
+
+
+def test_labels_of_your_own_and_many_rows(synth):
+    many = pd.concat([TABLE] * 25)
+    labels = pd.Series([f"kind {kind}" for kind in KINDS])
+    figure = wc.plots.spaces(synth, many, labels=pd.concat([labels] * 25).to_numpy())
+    assert "5,000 of 6,000 rows" in figure.get_suptitle()
+    assert len(drawn_points(figure.axes[0])) == 5_000
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == [f"kind {kind}" for kind in range(4)]
+    with pytest.raises(ValueError, match=r"labels has shape \(3,\), expected one label for each of 240 rows"):
+        wc.plots.spaces(synth, TABLE, labels=[0, 1, 2])
+
+
+def test_a_space_of_one_dimension_or_of_none(digits):
+    narrow = weigh(copy.deepcopy(digits), [0.9, 0.5, 0.2, 0.3], DIGITS)
+    left, right, _ = wc.plots.spaces(narrow, DIGITS).axes
+    strip = drawn_points(left)
+    np.testing.assert_allclose(np.sort(strip[:, 0]), np.sort(narrow.turned(DIGITS)[:, 0]), atol=1e-6)
+    assert (np.bincount(strip[:, 1].round().astype(int)) == np.bincount(narrow.predict(DIGITS))).all()
+    assert len(drawn_points(right)) == 300
+    none = weigh(copy.deepcopy(digits), [0.9, 0.8, 0.7, 0.9], DIGITS)
+    assert wc.plots.spaces(none, DIGITS).axes[1].texts[0].get_text() == "no dimension is in this space"
+    with pytest.raises(ValueError, match="No dimension is in the shared space"):
+        wc.plots.traversal(none, DIGITS)
+
+
+def test_more_clusters_than_colours(ten):
+    figure = wc.plots.spaces(ten, DIGITS)
+    styles = {(handle.get_color(), handle.get_marker()) for handle in figure.legends[0].legend_handles}
+    assert len(styles) == 10
+
+
+# --- traversal --------------------------------------------------------------------------------------
+
+
+def test_ways_and_the_rows_on_them(synth):
+    deep = synth[-1]
+    figure = wc.plots.traversal(synth, TABLE, clusters=[2, 0], steps=3, extent=1.5)
+    table, beside = (axis for axis in figure.axes if axis.get_label() != "<colorbar>")
+    dim = int(np.argmax(deep.cluster_weights_))
+    order = sorted([2, 0], key=lambda c: -deep.way(cluster=c)[0, dim])
+    marks = ["-1.5", "0", "+1.5"]
+    labels = [label.get_text() for label in table.get_yticklabels()]
+    assert labels == [f"cluster {c}: {mark} sd" for c in order for mark in marks]
+    rows = [synth[0].inverse_transform(deep.traverse(cluster=c, steps=3, extent=1.5)) for c in order]
+    np.testing.assert_allclose(written(table).reshape(2, 3, 5), rows, rtol=0.02)
+    unit = deep.directions("shared")[0][0]
+    for number, cluster in enumerate(order):
+        way = deep.way(cluster=cluster, steps=3, extent=1.5)
+        crosses = beside.lines[2 * number + 1].get_xydata()
+        np.testing.assert_allclose(crosses[:, 0], (way - deep.turned_mean_) @ unit, atol=1e-6)
+        np.testing.assert_allclose(crosses[:, 1], way[:, dim], atol=1e-6)
+    assert len(drawn_points(beside)) == 240
+
+
+def test_ways_as_images(digits):
+    figure = wc.plots.traversal(digits, DIGITS, steps=4, image_shape=(8, 8))
+    images = [axis.images[0].get_array() for axis in figure.axes if axis.images]
+    dim = int(np.argmax(digits.cluster_weights_))
+    order = sorted(range(4), key=lambda c: -digits.way(cluster=c)[0, dim])
+    rows = np.concatenate([digits.traverse(cluster=c, steps=4) for c in order])
+    np.testing.assert_allclose(np.reshape(images, rows.shape), rows, atol=1e-6)
+    with pytest.raises(ValueError, match="cluster 9 is unknown"):
+        wc.plots.traversal(digits, DIGITS, clusters=[9])
+    with pytest.raises(ValueError, match="component=7 is unknown"):
+        wc.plots.traversal(digits, DIGITS, component=7)
+
+
+# --- used and ignored -------------------------------------------------------------------------------
+
+
+def test_bars_of_both_sides(synth):
+    figure = wc.plots.used_and_ignored(synth, TABLE, 11)
+    used, rest = wc.explain(synth, TABLE)[11], wc.explain(synth, TABLE, space="shared")[11]
+    sides = [ex.values[0] / np.abs(ex.values[0]).sum() for ex in (used, rest)]
+    order = np.argsort(-np.abs(sides).max(axis=0), kind="stable")
+    for axis, values in zip(figure.axes, sides, strict=True):
+        np.testing.assert_allclose([bar.get_width() for bar in axis.patches], values[order], atol=1e-5)
+        assert np.abs([bar.get_width() for bar in axis.patches]).sum() == pytest.approx(1.0)
+    labels = [label.get_text().split(" = ")[0] for label in figure.axes[0].get_yticklabels()]
+    assert labels == [NAMES[column] for column in order]
+    assert "absolute values sum to 1" in figure.get_supxlabel()
+    assert figure.get_suptitle() == f"Row 11, in cluster {used.assigned[0]}"
+
+
+def test_many_columns_and_images(digits):
+    figure = wc.plots.used_and_ignored(digits, DIGITS, 5)
+    assert len(figure.axes[0].patches) == 12
+    assert "The 12 columns of 64" in figure.get_supxlabel()
+    maps = wc.plots.used_and_ignored(digits, DIGITS, 5, image_shape=(8, 8))
+    assert len(wc.plots.used_and_ignored(digits, DIGITS.reshape(-1, 8, 8), 5).axes) == len(maps.axes)
+    np.testing.assert_allclose(maps.axes[0].images[0].get_array(), DIGITS[5].reshape(8, 8))
+    for axis, space in ((maps.axes[1], "cluster"), (maps.axes[2], "shared")):
+        values = wc.explain(digits, DIGITS, space=space).values[5]
+        drawn = axis.images[0].get_array()
+        np.testing.assert_allclose(drawn.ravel(), values / np.abs(values).sum(), atol=1e-5)
+
+
+# --- what is refused --------------------------------------------------------------------------------
+
+PLOTS = [
+    wc.plots.reconstructions,
+    wc.plots.spaces,
+    wc.plots.traversal,
+    partial(wc.plots.used_and_ignored, row=0),
+]
+
+
+@pytest.mark.parametrize("draw", PLOTS)
+def test_wrong_input(draw, synth):
+    for model in (
+        KMeans(2, n_init=1, random_state=0).fit(POINTS),
+        make_pipeline(KMeans(2)),
+        None,
+        ACeDeC,
+        POINTS,
+    ):
+        with pytest.raises(TypeError, match="has no cluster space and shared space, expected a fitted"):
+            draw(model, POINTS)
+    with pytest.raises(ValueError, match="X"):
+        draw(synth[-1], POINTS[:, :3])
+    with pytest.raises(ValueError, match="rainfall"):
+        draw(synth, TABLE.drop(columns="rainfall"))
+
+
+def test_rows_out_of_range(synth):
+    for rows in ([240], [-1], [0.5], ["a"], []):
+        with pytest.raises(ValueError, match="expected positions from 0 to 239"):
+            wc.plots.reconstructions(synth, TABLE, rows=rows)
+    with pytest.raises(ValueError, match="row=240, expected a position from 0 to 239"):
+        wc.plots.used_and_ignored(synth, TABLE, 240)
+    with pytest.raises(ValueError, match=r"row=.*expected a position"):
+        wc.plots.used_and_ignored(synth, TABLE, [1, 2])
+    with pytest.raises(ValueError, match="does not fit rows of 5 columns"):
+        wc.plots.reconstructions(synth, TABLE, image_shape=(2, 2))
+
+
+def test_steps_that_cannot_be_undone():
+    model = fitted(np.abs(POINTS) + 1.0, 4, [Normalizer()])
+    X = np.abs(POINTS) + 1.0
+    for draw in (wc.plots.reconstructions, wc.plots.traversal):
+        with pytest.raises(TypeError, match="Normalizer cannot be undone"):
+            draw(model, X)
+    assert len(drawn_points(wc.plots.spaces(model, X).axes[0])) == 240  # has no rows to be undone
+
+
+# --- the share of shared dimensions, and the report -------------------------------------------------
+
+
+def test_the_share_of_shared_dimensions_literally(synth, digits):
+    """Σ_k α_k (p − m_k) ⊙ 2 (μ_c − μ_k) in p = β_cs ⊙ Vᵀz, one row and one competitor at a time."""
+    for model, X in ((synth[-1], synth[:-1].transform(TABLE)[:40]), (digits, DIGITS[:40])):
+        with torch.no_grad():
+            z = model.model_.encoder(torch.tensor(np.asarray(X, dtype=np.float32))).numpy().astype(float)
+        points = (z @ model.rotation_) * model.cluster_weights_
+        centers = model.cluster_centers_.astype(float)
+        own = [int(((centers - p) ** 2).sum(axis=1).argmin()) for p in points]
+        others = [[k for k in range(len(centers)) if k != c] for c in own]
+        h = [
+            np.array([((p - centers[k]) ** 2).sum() - ((p - centers[c]) ** 2).sum() for k in rest])
+            for p, c, rest in zip(points, own, others, strict=True)
+        ]
+        beta = 1.0 / np.mean([one.min() for one in h])
+        sizes = np.zeros(points.shape[1])
+        for p, c, rest, one in zip(points, own, others, h, strict=True):
+            share = np.exp(-beta * (one - one.min()))
+            share /= share.sum()
+            alpha = share * one.min() / (share @ one)
+            relevance = sum(
+                a * (p - (centers[c] + centers[k]) / 2) * 2 * (centers[c] - centers[k])
+                for a, k in zip(alpha, rest, strict=True)
+            )
+            sizes += np.abs(relevance)
+        expected = sizes[model.shared_dims_].sum() / sizes.sum()
+        assert model.shared_share(X) == pytest.approx(expected, abs=1e-5)
+        assert 0 < expected < 1
+    assert digits.hardened(DIGITS).shared_share(DIGITS) == 0.0
+
+
+def test_explanations_know_the_spaces_they_came_from(synth, digits):
+    ex = wc.explain(synth, TABLE)
+    assert share_of_shared(ex) == pytest.approx(synth[-1].shared_share(synth[:-1].transform(TABLE)), abs=1e-6)
+    found = wc.explain(digits, DIGITS)
+    assert share_of_shared(found) == pytest.approx(digits.shared_share(DIGITS), abs=1e-6)
+    shared = wc.explain(synth, TABLE, space="shared")
+    np.testing.assert_allclose(ignored(ex).values, shared.values)
+    np.testing.assert_allclose(ignored(ex[10:20]).values, shared.values[10:20])
+    grouped = wc.explain(synth, TABLE, groups={"both": ["income", "age"]})
+    np.testing.assert_allclose(ignored(grouped).values[:, 0], shared.values[:, :2].sum(axis=1))
+    assert (
+        wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS).origin.options["spaces"] is None
+    )
+    with pytest.raises(ValueError, match="knows no ACe/DeC"):
+        ignored(wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS))
+
+
+def test_a_later_fit_does_not_change_what_an_explanation_tells():
+    model = fitted(POINTS, 4)
+    ex = wc.explain(model, POINTS)
+    before = told_of(ex)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The spaces have collapsed")
+        model.fit(POINTS[:, ::-1])
+    assert told_of(ex) == before
+
+
+def test_the_report_tells_what_is_used_and_what_is_ignored(synth, tmp_path):
+    ex = wc.explain(synth, TABLE)
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    section = page.split("What the clusters use, and what they ignore</h2>")[1].split("</section>")[0]
+    deep = synth[-1]
+    assert f"{len(deep.cluster_dims_)} belong to the cluster space" in section
+    assert f"{len(deep.shared_dims_)} to the shared space" in section
+    assert f"{share_of_shared(ex):.0%} is in shared dimensions" in section
+    rest = wc.explain(synth, TABLE, space="shared")
+    rows = re.findall(
+        r"<tr><th scope=\"row\">(\d)</th><td class=\"name\">(.*?)</td><td.*?>(.*?)</td>", section
+    )
+    assert [int(row[0]) for row in rows] == [0, 1, 2, 3]
+    for cluster, uses, ignores in rows:
+        for words, source in ((uses, ex), (ignores, rest)):
+            means = np.abs(source.values[source.assigned == int(cluster)]).mean(axis=0)
+            top = np.argsort(-means, kind="stable")
+            first = f"{NAMES[top[0]]} ({means[top[0]] / means.sum():.0%})"
+            assert words.strip().startswith(first)
+    assert section.count('class="track"') == len(deep.cluster_weights_)
+
+
+def test_sections_where_there_is_nothing_to_tell(synth, tmp_path):
+    heading = "What the clusters use, and what they ignore"
+    plain = wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS)
+    loaded = wc.load(wc.explain(synth, TABLE).save(tmp_path / "ex.npz"))
+    for ex in (plain, loaded, wc.explain(synth, TABLE, space="shared")):
+        assert heading not in ex.to_html(tmp_path / "page.html").read_text()
+    asked = wc.explain(synth, TABLE, cluster=1).to_html(tmp_path / "page.html").read_text()
+    assert heading in asked
+    assert "uses most" not in asked
+
+
+def test_the_report_shows_images_of_what_is_ignored(ten, tmp_path):
+    page = wc.explain(ten, DIGITS.reshape(-1, 8, 8)).to_html(tmp_path / "page.html").read_text()
+    section = page.split("What each cluster ignores</h3>")[1].split("</section>")[0]
+    assert section.count("<figure>") == 8
+    assert "The 8 largest clusters are shown; 2 others are not." in section
