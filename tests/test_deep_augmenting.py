@@ -1,6 +1,7 @@
 """Augmentation: what the two of the library do to rows, what functions may return, losses of two views."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ from interruptions import KilledError, assert_same_fit, kill_after
 torch = pytest.importorskip("torch")
 
 import whyclust as wc  # noqa: E402
-from whyclust.deep import DCN, DEC, DKM, IDEC, ACeDeC, MaskAndJitter, TurnAndShift  # noqa: E402
+from whyclust.deep import (  # noqa: E402
+    DCN,
+    DEC,
+    DKM,
+    IDEC,
+    ACeDeC,
+    AutoencoderKMeans,
+    MaskAndJitter,
+    TurnAndShift,
+)
 from whyclust.deep.training import augmenting  # noqa: E402
 from whyclust.deep.training.augmenting import checked  # noqa: E402
 from whyclust.deep.training.keeping import in_words  # noqa: E402
@@ -304,7 +314,7 @@ def test_a_view_does_not_move_where_the_original_belongs():
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_only_clusters_see_views(monkeypatch):
+def test_autoencoder_and_clusters_see_views_but_not_the_spaces_alone():
     seen = []
 
     def augment(x):
@@ -315,10 +325,26 @@ def test_only_clusters_see_views(monkeypatch):
     X = np.random.default_rng(0).normal(size=(24, D)).astype(np.float32)
     settings = {"hidden": (5,), "epochs": 2, "pretrain_epochs": 3, "batch_size": 8, "random_state": 0}
     DCN(K, augment=augment, **settings).fit(X)
-    assert seen == [8] * 6
+    assert seen == [8] * (9 + 6)
     seen.clear()
     ACeDeC(DCN(K, augment=augment, **settings), space_epochs=3).fit(X)
-    assert seen == [8] * 6
+    assert seen == [8] * (9 + 6)
+
+
+def test_the_autoencoder_alone_reconstructs_both_views():
+    rng = np.random.default_rng(0)
+    x, view = (torch.from_numpy(rng.normal(size=(6, D))) for _ in range(2))
+    model = (
+        AutoencoderKMeans(K, hidden=(5,), embedding_dim=P)
+        ._model(D, torch.Generator().manual_seed(0))
+        .double()
+    )
+    both = Batch(x, torch.arange(6), x, 0, 0.0, torch.Generator(), view)
+    expected = [float(((one - model.autoencoder(one)[1]) ** 2).sum() / 6) for one in (x, view)]
+    assert float(model.reconstruction(both)["reconstruction"]) == pytest.approx(np.mean(expected), rel=1e-12)
+    assert float(model.reconstruction(replace(both, view=None))["reconstruction"]) == pytest.approx(
+        expected[0]
+    )
 
 
 # --- files and checkpoints -------------------------------------------------------------------------
