@@ -89,7 +89,7 @@ def own_term(model, distances, seen, row):
     if isinstance(settings, DEC):
         q = [1 / (1 + one) for one in distances]
         kl = sum(p * (p / (one / sum(q))).log() for p, one in zip(model.target[row], q, strict=True))
-        return kl * (0.3 * D if isinstance(settings, IDEC) else 1)
+        return kl * (0.3 * D if isinstance(settings, IDEC) else D)
     if isinstance(settings, DKM):
         weights = [(-2.0 * one).exp() for one in seen]
         return 0.7 * sum(w / sum(weights) * one for w, one in zip(weights, distances, strict=True))

@@ -81,6 +81,10 @@ class CentroidModel(DeepModel):
         """The phases of the model itself, in order."""
         raise NotImplementedError
 
+    def weight_beside_squares(self, x: Tensor) -> float:
+        """Weight of the clustering term beside sums of squares that the model itself has not."""
+        return 1.0
+
     def options(self) -> dict[str, Any]:
         """What all centroid models may do in the phase in which they cluster."""
         every = self.settings.reset_every

@@ -49,6 +49,10 @@ class _SelfTrained(CentroidModel):
         """As the settings say."""
         return self.settings.kmeans_starts
 
+    def weight_beside_squares(self, x: Tensor) -> float:
+        """DEC's divergence stands beside means over columns, as in IDEC's released code; IDEC has them."""
+        return float(x[0].numel()) if self.gamma is None else 1.0
+
     @property
     def reconstructs(self) -> bool:  # type: ignore[override]
         """IDEC does."""

@@ -258,7 +258,7 @@ class TwoSpaces(Space):
             with self.held():
                 points = self.points(z)
                 seen = points if number == 0 else self.points(first)
-                clustering = model.clustering(points, seen, batch)
+                clustering = model.weight_beside_squares(x) * model.clustering(points, seen, batch)
             squares = self.squares(model, z.detach(), first.detach())
             found = {
                 "clustering": clustering + (squares - squares.detach()),  # of squares only the gradient
