@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The (clusters|spaces) have colla
 BASES = {
     "DCN": lambda **more: DCN(K, **more),
     "DEC": lambda **more: DEC(K, tol=0.0, **more),
-    "IDEC": lambda **more: IDEC(K, gamma=0.3, tol=0.0, **more),
+    "IDEC": lambda **more: IDEC(K, tol=0.0, **more),
     "DKM": lambda **more: DKM(K, alpha=2.0, lam=0.7, **more),
 }
 every_base = pytest.mark.parametrize("base", BASES)
@@ -89,7 +89,7 @@ def own_term(model, distances, seen, row):
     if isinstance(settings, DEC):
         q = [1 / (1 + one) for one in distances]
         kl = sum(p * (p / (one / sum(q))).log() for p, one in zip(model.target[row], q, strict=True))
-        return kl * (0.3 * D if isinstance(settings, IDEC) else D)
+        return kl * D  # IDEC with γ = 1
     if isinstance(settings, DKM):
         weights = [(-2.0 * one).exp() for one in seen]
         return 0.7 * sum(w / sum(weights) * one for w, one in zip(weights, distances, strict=True))
@@ -819,6 +819,7 @@ def test_bases_that_are_none(base, table):
     ("model", "told"),
     [
         (ACeDeC(DCN(3, lam=0.5)), "lam=0.5 of the base is a trade-off that ACe/DeC does without"),
+        (ACeDeC(IDEC(3, gamma=0.5)), "gamma=0.5 of the base is a trade-off that ACe/DeC does without"),
         (ACeDeC(DCN(0)), "n_clusters=0, expected"),
         (ACeDeC(DCN(3), space_epochs=-1), "space_epochs=-1, expected"),
         (ACeDeC(DCN(3), start="cold"), "start='cold' is unknown, expected one of whitened, random"),

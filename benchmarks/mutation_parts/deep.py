@@ -215,8 +215,8 @@ DEEP = (
     ),
     Mutation(
         "ACe/DeC keeps DCN's trade-off",
-        'return {"lam": 2.0}',
-        'return {"lam": 1.0}',
+        'self._without_trade_off("lam", 2.0)',
+        '{"lam": 1.0}',
         "test_deep_ace_dec.py -k 'equation_5 or equal_terms'",
     ),
     Mutation(

@@ -62,6 +62,15 @@ class AutoencoderClusterer(DeepClusterer):
         """Settings that ACe/DeC changes where it puts its spaces around this model."""
         return {}
 
+    def _without_trade_off(self, name: str, value: float) -> dict[str, Any]:
+        """The value of a trade-off in two spaces; refuses another one that somebody has chosen."""
+        if getattr(self, name) not in (self.declared[name].default, value):
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} of the base is a trade-off that ACe/DeC does without: leave "
+                "it out."
+            )
+        return {name: value}
+
     def _embedding_width(self, n_features: int) -> int:
         """Size of the embedding where none is given."""
         return self.n_clusters

@@ -132,11 +132,7 @@ class DCN(CentroidClusterer):
 
     def in_two_spaces(self) -> dict[str, Any]:
         """Eq. (5) of ACe/DeC weighs its terms equally, which is λ = 2 here."""
-        if self.lam not in (type(self).declared["lam"].default, 2.0):
-            raise ValueError(
-                f"lam={self.lam!r} of the base is a trade-off that ACe/DeC does without: leave it out."
-            )
-        return {"lam": 2.0}
+        return self._without_trade_off("lam", 2.0)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _DeepClusteringNetwork(self._autoencoder(n_features, generator), self)

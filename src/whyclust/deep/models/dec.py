@@ -168,5 +168,9 @@ class IDEC(DEC):
         update_interval=_UPDATES, embedding_dim=EMBEDDING, hidden=HIDDEN, gamma=dict.fromkeys(NAMES, 0.1)
     )
 
+    def in_two_spaces(self) -> dict[str, Any]:
+        """The divergence must hold clusters apart against the shared term, too: γ = 1, as for DEC there."""
+        return self._without_trade_off("gamma", 1.0)
+
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _SelfTrained(self._autoencoder(n_features, generator), self, gamma=self.gamma)
