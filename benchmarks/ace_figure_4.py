@@ -15,8 +15,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from ace_table_1 import PRETRAINING, autoencoder, rows_of
-from deep_parts.running import arguments, measure_runs, scored
+from deep_parts.models import scored
 from deep_parts.tables import of, one_line, values
+from running_parts.running import arguments, measure_runs
 from whyclust.deep import DCN, ACeDeC
 
 MODELS = ("ACe/DeC", "DCN 0.1", "DCN 1", "DCN 10")

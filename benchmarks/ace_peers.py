@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from deep_parts.running import arguments, measure_runs, scored
+from deep_parts.models import scored
 from deep_parts.sets import rows_of
 from deep_parts.tables import of, one_line, values
+from running_parts.running import arguments, measure_runs
 from whyclust.deep import DCN, ACeDeC
 from whyclust.deep.networks.autoencoders import PAPERS, usual_sizes
 

@@ -18,8 +18,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import whyclust as wc
-from deep_parts.running import arguments, cache, measure_runs, scored
+from deep_parts.models import cache, scored
 from deep_parts.tables import of, one_line, values
+from running_parts.running import arguments, measure_runs
 from whyclust.cluster import SubKMeans
 from whyclust.deep import DCN, DEC, IDEC, ACeDeC, AutoencoderKMeans, TurnAndShift
 

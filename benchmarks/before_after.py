@@ -17,7 +17,6 @@ to see that it runs.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -29,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from before_after_parts.working import QUICK, WORKS
-from neon_parts.files import machine, write
+from running_parts.files import machine, write
+from running_parts.running import arguments, tell
 
 HERE = Path(__file__).parent
 SIDES = ("before", "after")
@@ -100,7 +100,7 @@ def worked(sources: dict[str, Path], names: list[str], rounds: int, turns: int, 
                 found[name].append(
                     by_turns({side: partial(work, name) for side, work in workers.items()}, number, turns)
                 )
-        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+        tell(f"round {number + 1} of {rounds}")
     return found
 
 
@@ -156,14 +156,12 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "quick out", quick="little work, to see that it runs")
     parser.add_argument("--before", type=Path, default=HERE.parent / "src", help="sources of one version")
     parser.add_argument("--after", type=Path, default=HERE.parent / "src", help="sources of the other")
     parser.add_argument("--rounds", type=int, default=6, help="pairs of processes")
     parser.add_argument("--turns", type=int, default=8, help="how often each does a piece of work in a round")
     parser.add_argument("--only", help="pieces of work whose names hold this")
-    parser.add_argument("--quick", action="store_true", help="little work, to see that it runs")
-    parser.add_argument("--out", type=Path, help="where to write the JSON, with a table beside it")
     options = parser.parse_args()
     rounds, turns = (1, 1) if options.quick else (options.rounds, options.turns)
     sources = {"before": options.before, "after": options.after}

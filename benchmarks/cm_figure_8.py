@@ -17,9 +17,9 @@ import matplotlib
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from deep_parts.running import arguments, measure_runs
 from deep_parts.tables import of, one_line
-from neon_parts.files import RESULTS
+from running_parts.files import RESULTS
+from running_parts.running import arguments, measure_runs
 from whyclust.datasets import make_five_gaussians
 from whyclust.deep import ClusteringModule
 

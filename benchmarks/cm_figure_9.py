@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from cm_table_3 import kept, prepared, settings
-from deep_parts.running import arguments, measure_runs, scored
+from deep_parts.models import scored
 from deep_parts.tables import of, one_line
+from running_parts.running import arguments, measure_runs
 from whyclust.deep import CNet
 
 BETAS = (0.05, 0.5, 5.0)

@@ -15,9 +15,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
-from deep_parts.running import arguments, measure_runs, scored
+from deep_parts.models import scored
 from deep_parts.sets import PAPER_NAMES, rows_of
 from deep_parts.tables import MARKS, of, one_line, selection, table
+from running_parts.running import arguments, measure_runs
 from whyclust.deep import ClusteringModule, ClusteringModuleEM
 
 EPOCHS = 150

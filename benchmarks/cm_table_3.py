@@ -17,9 +17,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import whyclust as wc
-from deep_parts.running import arguments, cache, measure_runs, scored
+from deep_parts.models import cache, scored
 from deep_parts.sets import PAPER_NAMES, rows_of
 from deep_parts.tables import MARKS, of, one_line, selection, table
+from running_parts.running import arguments, measure_runs
 from whyclust.deep import DCN, DEC, DKM, IDEC, AutoencoderKMeans, CNet
 
 MODELS = {

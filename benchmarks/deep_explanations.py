@@ -17,8 +17,8 @@ import numpy as np
 
 import whyclust as wc
 from cm_table_3 import BUDGET, kept, prepared
-from deep_parts.running import arguments, measure_runs
 from deep_parts.tables import of, one_line
+from running_parts.running import arguments, measure_runs
 from whyclust.deep.explained import with_rules
 from whyclust.metrics import flipping_auc
 from whyclust.propagate import Gamma

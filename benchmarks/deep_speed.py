@@ -23,9 +23,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from deep_parts.running import arguments
 from deep_parts.tables import one_line
-from neon_parts.files import RESULTS, machine, write
+from running_parts.running import arguments, print_result
 from whyclust.deep import AutoencoderKMeans
 from whyclust.deep.models.centroids import CentroidModel
 from whyclust.deep.networks.autoencoders import dense_autoencoder
@@ -133,7 +132,6 @@ def page(result: dict[str, Any]) -> str:
 def main() -> None:
     options = arguments(__doc__).parse_args()
     rows, rounds = (1024, 1) if options.quick else (10_240, 5)
-    target = options.out or (None if options.quick else RESULTS / "deep_speed.json")
     generator = torch.Generator().manual_seed(0)
     images, pens = torch.rand(rows, 784, generator=generator), torch.randn(10_992, 16, generator=generator)
     pens = pens[:1024] if options.quick else pens
@@ -146,14 +144,12 @@ def main() -> None:
         network = "–".join(map(str, (16, *hidden, width)))
         loader.append({"network": network, "ours": fast, "usual": slow})
     result = {
-        "machine": machine(),
-        "quick": options.quick,
         "threads": torch.get_num_threads(),
         "rounds": rounds,
         "products": {"rows": rows, "epoch": epoch, "products": alone, "share": alone / epoch},
         "loader": loader,
     }
-    print(write(result, target, page))
+    print_result(options, "deep_speed", result, page)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ from mutation_parts.mutation import ROOT, SOURCE, TESTS, Mutation, read_sources
 from mutation_parts.network import NETWORK
 from mutation_parts.propagate import PROPAGATE
 from mutation_parts.telling import FILES, TABLES, TELLING
-from neon_parts.files import RESULTS, earlier, machine, write
+from running_parts.files import earlier, machine, write
+from running_parts.running import arguments, target_of, tell
 
 SUBJECTS: dict[str, tuple[Mutation, ...]] = {
     "network": NETWORK,
@@ -204,17 +205,14 @@ def measure(chosen: Iterable[Mutation], options: argparse.Namespace, target: Pat
             kept[one["name"]] = one
             result["stale"] = sum(other["state"] != at for other in kept.values())
             write(result, target, page)
-            print(f"{len(waiting)} to try; {one['verdict']}: {one['name']} ({one['told']})", file=sys.stderr)
+            tell(f"{len(waiting)} to try; {one['verdict']}: {one['name']} ({one['told']})")
     return result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one mutation, only to see that it runs")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    helps = {"quick": "one mutation, only to see that it runs", "fresh": "forget earlier results"}
+    parser = arguments(__doc__, "quick fresh jobs out", jobs="mutations tried at a time", **helps)
     parser.add_argument("--only", action="append", help="names of mutations, or parts of them")
-    parser.add_argument("--jobs", type=int, default=1, help="mutations tried at a time")
-    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
     options = parser.parse_args()
     chosen = all_mutations()
     if options.only:
@@ -224,7 +222,7 @@ def main() -> None:
     if options.quick:
         chosen = [one for one in chosen if one.name == "90% agreement is not enough"]
     refuse_other_library()
-    target = options.out or (None if options.quick else RESULTS / "mutations.json")
+    target = target_of(options, "mutations")
     result = measure(chosen, options, target)
     print(write(result, target, page))
     if any(one["verdict"] != "killed" for one in result["mutations"].values()):

@@ -18,8 +18,8 @@ import numpy as np
 
 import whyclust as wc
 from neon_parts.methods import METHODS, RULES, scored
-from neon_parts.running import arguments, measure_sets
-from neon_parts.sets import fitted, named, rows_of
+from neon_parts.sets import HELPS, QUICK, fitted, named, rows_of
+from running_parts.running import arguments, measure_sets
 from whyclust.metrics import flipping_auc
 
 NAMES = ("buddy", "c2000", "hepac", "news", "trpad", "sales")
@@ -82,14 +82,14 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    options = arguments(__doc__)
+    options = arguments(__doc__, "quick fresh sets jobs out", **HELPS).parse_args()
     factors = (0.1, 1.0, 10.0) if options.quick else FACTORS
-    n_fits, repeats, max_rows = (2, 1, 60) if options.quick else (4, 10, None)
+    names, n_fits, repeats, max_rows = (QUICK, 2, 1, 60) if options.quick else (NAMES, 4, 10, None)
     measure = partial(one_fit, repeats=repeats, factors=factors, max_rows=max_rows)
     measure_sets(
         options,
         "neon_figure_10",
-        NAMES,
+        names,
         measure,
         page,
         n_fits=n_fits,

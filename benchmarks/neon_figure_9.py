@@ -7,19 +7,17 @@ equals NCA. Prints JSON, writes ``benchmarks/results/neon_figure_9.json`` and a 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
 import whyclust as wc
-from neon_parts.files import RESULTS, machine, write
 from neon_parts.methods import RULES, scored
 from neon_parts.sets import fitted, named, rows_of
+from running_parts.running import arguments, print_result
 
 CLUSTERS = (2, 4, 8, 16, 32, 64)
 COLUMNS = (2, 4, 6, 8, 10, 13)
@@ -71,12 +69,8 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few cells, only to see that it runs")
-    parser.add_argument("--jobs", type=int, default=1, help="cells measured at a time")
-    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
-    options = parser.parse_args()
-    target = options.out or (None if options.quick else RESULTS / "neon_figure_9.json")
+    helps = {"quick": "few cells, only to see that it runs", "jobs": "cells measured at a time"}
+    options = arguments(__doc__, "quick jobs out", **helps).parse_args()
     clusters, columns = ((2, 4), (2, 4)) if options.quick else (CLUSTERS, COLUMNS)
     seeds, repeats = (2, 1) if options.quick else (10, 10)
     start = time.perf_counter()
@@ -87,9 +81,7 @@ def main() -> None:
         group = found[position * seeds : (position + 1) * seeds]
         auc = {name: [scores[name] for scores in group] for name in group[0]}
         cells.append({"n_clusters": k, "n_columns": d, "auc": auc})
-    result: dict[str, Any] = {
-        "machine": machine(),
-        "quick": options.quick,
+    result = {
         "seeds": seeds,
         "repeats": repeats,
         "minutes": (time.perf_counter() - start) / 60,
@@ -97,7 +89,7 @@ def main() -> None:
         "columns": list(columns),
         "cells": cells,
     }
-    print(write(result, target, page))
+    print_result(options, "neon_figure_9", result, page)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from scipy import stats
 
 import whyclust as wc
 from neon_parts.methods import LONG, METHODS, RULES, scored
-from neon_parts.running import arguments, measure_sets
-from neon_parts.sets import SETS, fitted, named, rows_of
+from neon_parts.sets import HELPS, QUICK, SETS, fitted, named, rows_of
+from running_parts.running import arguments, measure_sets
 
 REPEATS = 20
 
@@ -113,13 +113,13 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    options = arguments(__doc__)
+    options = arguments(__doc__, "quick fresh sets jobs out", **HELPS).parse_args()
     methods = [method for method in METHODS if not options.quick or method not in LONG]
     n_fits, repeats, max_rows = (2, 2, 60) if options.quick else (10, REPEATS, None)
     measure_sets(
         options,
         "neon_table_1",
-        [one.name for one in SETS],
+        QUICK if options.quick else [one.name for one in SETS],
         partial(one_fit, repeats=repeats, wanted=methods, max_rows=max_rows),
         page,
         n_fits=n_fits,

@@ -7,20 +7,18 @@ paper's complexity. Prints JSON, writes ``benchmarks/results/neon_table_2.json``
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 import whyclust as wc
-from neon_parts.files import RESULTS, machine, write
 from neon_parts.methods import LONG, METHODS, explained
 from neon_parts.sets import fitted, named, rows_of
+from running_parts.running import arguments, print_result
 from whyclust.network import Features, MinPool, Neuralized, PrototypeHead
 
 # Method → (k-means, kernel k-means) of Table II; ours where the paper has none.
@@ -140,19 +138,10 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small tables, only to see that it runs")
-    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
-    options = parser.parse_args()
+    options = arguments(__doc__, "quick out", quick="small tables, only to see that it runs").parse_args()
     warnings.simplefilter("ignore")
-    target = options.out or (None if options.quick else RESULTS / "neon_table_2.json")
-    result: dict[str, Any] = {
-        "machine": machine(),
-        "quick": options.quick,
-        "wine": wine(options.quick),
-        "growth": growth(options.quick),
-    }
-    print(write(result, target, page))
+    result = {"wine": wine(options.quick), "growth": growth(options.quick)}
+    print_result(options, "neon_table_2", result, page)
 
 
 if __name__ == "__main__":

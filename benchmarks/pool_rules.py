@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import whyclust as wc
-from neon_parts.running import arguments, measure_sets
-from neon_parts.sets import fitted, named, rows_of
+from neon_parts.sets import HELPS, QUICK, fitted, named, rows_of
+from running_parts.running import arguments, measure_sets
 from whyclust.metrics import flipping_auc
 
 EXPLORED = ("winer", "buddy", "c2000", "trpad", "water")
@@ -153,10 +153,10 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    options = arguments(__doc__)
-    n_fits, repeats, max_rows = (2, 2, 60) if options.quick else (5, 20, None)
+    options = arguments(__doc__, "quick fresh sets jobs out", **HELPS).parse_args()
+    sets, n_fits, repeats, max_rows = (QUICK, 2, 2, 60) if options.quick else (EXPLORED, 5, 20, None)
     measure = partial(one_fit, repeats=repeats, max_rows=max_rows)
-    measure_sets(options, "pool_rules", EXPLORED, measure, page, n_fits=n_fits, repeats=repeats)
+    measure_sets(options, "pool_rules", sets, measure, page, n_fits=n_fits, repeats=repeats)
 
 
 if __name__ == "__main__":

@@ -35,15 +35,12 @@ from typing import Any
 import numpy as np
 
 import whyclust as wc
-from neon_parts.files import write as write_result
 from recording_parts import cases
 from recording_parts.comparing import OUT, Verdict, compare, page
+from running_parts.files import write as write_result
+from running_parts.running import arguments, tell
 
 EXPECTED = "expected.npz"
-
-
-def tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def record(groups: tuple[str, ...] = cases.GROUPS, only: str | None = None) -> cases.Recording:
@@ -97,10 +94,8 @@ def read_files(folder: Path) -> list[Verdict]:
     return verdicts
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a part of the cases, compared with itself")
-    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON of the comparison")
+def chosen() -> argparse.Namespace:
+    parser = arguments(__doc__, "quick out", quick="a part of the cases, compared with itself")
     actions = parser.add_subparsers(dest="action")
     one = actions.add_parser("record", help="write a recording")
     one.add_argument("file", type=Path)
@@ -121,7 +116,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    options = arguments()
+    options = chosen()
     verdicts: list[Verdict] = []
     if options.action is None:
         verdicts = compare(record(cases.QUICK), record(cases.QUICK))

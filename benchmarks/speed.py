@@ -14,16 +14,12 @@ Run it with ``python benchmarks/speed.py``; ``--quick`` takes small data (the ra
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,9 +29,12 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import whyclust as wc
+from running_parts.files import machine
+from running_parts.running import arguments, print_result
 from whyclust.network import Features, MinPool, Neuralized, PrototypeHead, network
 
-RESULTS = Path(__file__).parent / "results"
+# What the results say of the machine.
+MACHINE = ("processor", "cores", "python", "numpy", "threads")
 
 
 def interleaved(candidates: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
@@ -255,32 +254,16 @@ def table(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small data, only to see that it runs")
-    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
-    options = parser.parse_args()
+    options = arguments(__doc__, "quick out").parse_args()
     result = {
-        "machine": {
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "threads": os.environ.get("OMP_NUM_THREADS", "default"),
-        },
-        "quick": options.quick,
+        "machine": {name: value for name, value in machine().items() if name in MACHINE},
         "seed": 0,
         "k_means": k_means(options.quick),
         "kernel": kernel(options.quick),
         "peers": peers(options.quick),
         "import": imports(options.quick),
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    target = options.out or (None if options.quick else RESULTS / "speed.json")
-    if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n")
-        target.with_suffix(".md").write_text(table(result))
+    print_result(options, "speed", result, table)
 
 
 if __name__ == "__main__":

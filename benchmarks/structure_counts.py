@@ -17,7 +17,6 @@ version.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -25,6 +24,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from running_parts.files import write
+from running_parts.running import arguments
 from structure_parts.cycle import find_cycle
 from structure_parts.declarations import count_declarations
 from structure_parts.dispatch import COUNTED, count_dispatch
@@ -116,18 +117,13 @@ def page(result: dict[str, Any], before: dict[str, Any] | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="only what is read from the sources")
+    parser = arguments(__doc__, "quick out", quick="only what is read from the sources")
     parser.add_argument("--src", type=Path, default=HERE.parent / "src", help="folder of the sources")
     parser.add_argument("--against", type=Path, help="JSON of another version, to stand beside this one")
-    parser.add_argument("--out", type=Path, help="where to write the JSON, with a table beside it")
     options = parser.parse_args()
     result = measure(options.src, options.quick)
     before = None if options.against is None else json.loads(options.against.read_text(encoding="utf-8"))
-    text = json.dumps(result, indent=2)
-    if options.out is not None:
-        options.out.write_text(text + "\n", encoding="utf-8")
-        options.out.with_suffix(".md").write_text(page(result, before), encoding="utf-8")
+    text = write(result, options.out, lambda found: page(found, before))
     print(text if before is None else page(result, before))
 
 

@@ -16,19 +16,11 @@ takes small data, only to see that it runs.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import warnings
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import sklearn
-
-import whyclust as wc
-from neon_parts.files import RESULTS, write
+from running_parts.files import earlier, machine, write
+from running_parts.running import arguments, target_of
 from surrogate_parts.agreement import agreement
 from surrogate_parts.duration import duration
 from surrogate_parts.page import page
@@ -39,33 +31,17 @@ PARTS = ("agreement", "planted", "time")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "quick fresh jobs out", jobs="pairs of agreement measured at a time")
     parser.add_argument("--part", choices=PARTS, help="measure only this")
-    parser.add_argument("--quick", action="store_true", help="small data, only to see that it runs")
-    parser.add_argument("--fresh", action="store_true", help="measure again what the file of results has")
-    parser.add_argument("--jobs", type=int, default=1, help="pairs of agreement measured at a time")
-    parser.add_argument("--out", type=Path, default=None, help="where to write the JSON")
     options = parser.parse_args()
-    target = options.out or (None if options.quick else RESULTS / "surrogate.json")
+    target = target_of(options, "surrogate")
     result: dict[str, Any] = {
-        "machine": {
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "whyclust": wc.__version__,
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-            "shap": SHAP_VERSION,
-            "threads": os.environ.get("OMP_NUM_THREADS", "default"),
-            "n_jobs": 1,
-        },
+        "machine": {**machine(shap=SHAP_VERSION), "n_jobs": 1},
         "quick": options.quick,
         "seed": SEED,
     }
     parts = [options.part] if options.part else list(PARTS)
-    before = json.loads(target.read_text()) if target is not None and target.exists() else {}
-    if before.get("quick", options.quick) or options.quick:
-        before = {}
+    before = earlier(target, options.quick)
     for name in PARTS:
         if name in before and not (options.fresh and name in parts):
             result[name] = before[name]

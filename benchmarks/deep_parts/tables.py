@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_ind
 
-from deep_parts.running import SCORES
+from deep_parts.models import SCORES
 
 SIGNIFICANT = 0.05
 # Of fewer runs "above the mean" says nothing.

@@ -13,6 +13,9 @@ from sklearn.datasets import load_wine
 from whyclust.cluster import KernelKMeans
 
 COLUMNS = ("random", "squared", "pda_zero", "pda_kde", "sensitivity", "ig", "nca", "neon")
+QUICK = ("winer",)
+# What is said of the options of runs over these sets.
+HELPS = {"quick": "wine alone, two fits, only to see that it runs", "jobs": "fits measured at a time"}
 
 
 @dataclass(frozen=True)

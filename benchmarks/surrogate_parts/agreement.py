@@ -11,8 +11,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
+from running_parts.running import tell
 from surrogate_parts.clusterings import CLUSTERINGS, degenerate
-from surrogate_parts.settings import METHODS, OTHERS, SEED, tell
+from surrogate_parts.settings import METHODS, OTHERS, SEED
 from surrogate_parts.tables import tables
 
 FOLDS = 5

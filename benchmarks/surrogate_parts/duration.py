@@ -10,7 +10,8 @@ from sklearn import cluster, datasets
 from sklearn.ensemble import RandomForestClassifier
 
 import whyclust as wc
-from surrogate_parts.settings import SEED, tell
+from running_parts.running import tell
+from surrogate_parts.settings import SEED
 from whyclust.cluster import PrototypeSurrogate
 
 try:

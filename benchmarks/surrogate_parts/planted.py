@@ -10,7 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import permutation_importance
 
 import whyclust as wc
-from surrogate_parts.settings import SEED, tell
+from running_parts.running import tell
+from surrogate_parts.settings import SEED
 
 try:
     import shap

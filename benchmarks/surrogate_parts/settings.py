@@ -1,8 +1,7 @@
-"""What all parts share: the seed, the methods compared, and lines of progress."""
+"""What all parts share: the seed and the methods compared."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +20,3 @@ METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
     "nearest": ("nearest row", lambda: KNeighborsClassifier(1, n_jobs=1)),
 }
 OTHERS = tuple(name for name in METHODS if name != "surrogate")
-
-
-def tell(line: str) -> None:
-    """Show progress on standard error: standard output is the JSON."""
-    print(line, file=sys.stderr, flush=True)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import sklearn
 
-import whyclust as wc
-
 RESULTS = Path(__file__).parents[1] / "results"
 
 
-def machine() -> dict[str, Any]:
-    """What a reader must know of where it ran."""
+def machine(**versions: str) -> dict[str, Any]:
+    """What a reader must know of where it ran, with versions of other libraries."""
+    import whyclust as wc  # on use: what only reads sources writes files, too
+
     return {
         "processor": platform.machine(),
         "cores": os.cpu_count(),
@@ -26,6 +26,7 @@ def machine() -> dict[str, Any]:
         "whyclust": wc.__version__,
         "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
+        **versions,
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
     }
 
