@@ -1,9 +1,9 @@
 """Tables 1, 2 and 3 of the ACe/DeC paper: NMI with and without augmentation, and dimensions found.
 
 All models of a seed begin with the same pretrained autoencoder of ten dimensions. The network is the one that
-whyclust takes for the table (``--network papers`` takes 500–500–2000). Classes only score; settings were
-fixed before. Prints JSON, writes ``benchmarks/results/ace_table_1.json`` and a page beside it. A run that was
-stopped goes on.
+whyclust takes for the table (``--network papers`` takes 500–500–2000). Classes only score; but the start of
+ACe/DeC was chosen after scored trials, USPS among them (docs/measurements.md). Prints JSON, writes
+``benchmarks/results/ace_table_1.json`` and a page beside it. A run that was stopped goes on.
 
     WHYCLUST_DATA=... OMP_NUM_THREADS=1 python benchmarks/ace_table_1.py --jobs 2
 """
