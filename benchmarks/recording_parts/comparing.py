@@ -25,6 +25,7 @@ _TRAILING = "trailing linear layers of an encoder are folded together now"
 _FROM_MEAN = "seen from the mean now"
 _OF_CNET = "β was the weight of the reconstruction"
 _REFUSED_BEFORE = "was refused"
+_VERDICT = "the sentence names methods as people do, NEON instead of neon"
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,16 @@ ASKED_TO_CHANGE: dict[str, Change] = {
         ("beta",),
     ),
     "results: command line, audit": Change(
-        "means outside a cluster are merged from those of the others: the last digit",
-        ("summary.clusters.features.outside",),
+        f"means outside a cluster are merged from those of the others: the last digit; {_VERDICT}",
+        ("summary.clusters.features.outside", "*verdict*", "printed"),
+    ),
+    "measures: audit of *": Change(_VERDICT, ("verdict*",)),
+    "measures: generated data": Change(
+        "SYNTH's other dimensions are wide enough now to hide the clusters from an autoencoder, as in its paper",
+        ("make_synth/*",),
+    ),
+    "deep: fit of AutoencoderKMeans, usual layers": Change(
+        "the usual layers are sized by the table; the papers' are in the presets"
     ),
     "refusals: sentence for threshold of k-means": Change("names what has probabilities, more of them now"),
     "deep: audit of DEC": Change(

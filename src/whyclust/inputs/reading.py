@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,16 @@ class InputTable:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.data.shape
+
+    def working_type(self, columns: NDArray | None = None) -> np.dtype:
+        """float32 where all (of these) columns are; float64 otherwise."""
+        kinds = self._types
+        return working_type(kinds if columns is None or len(kinds) == 1 else [kinds[i] for i in columns])
+
+    @cached_property
+    def _types(self) -> list[Any]:
+        """The types of the columns, which a frame takes long to tell; of an array one for all."""
+        return _types(self.data)
 
     def rows(self, chosen: slice | NDArray) -> Any:
         """Some rows, as the same kind of table."""
@@ -132,11 +143,12 @@ def _dimensions(count: int, name: str) -> str:
     )
 
 
-def working_type(data: Any, columns: NDArray | None = None) -> np.dtype:
-    """float32 where all (of these) columns are; float64 otherwise."""
-    kinds = list(data.dtypes) if is_frame(data) else [data.dtype]
-    if columns is not None and is_frame(data):
-        kinds = [kinds[column] for column in columns]
+def _types(data: Any) -> list[Any]:
+    return list(data.dtypes) if is_frame(data) else [data.dtype]
+
+
+def working_type(kinds: list[Any]) -> np.dtype:
+    """float32 where all columns are; float64 otherwise."""
     kinds = [getattr(kind, "subtype", kind) for kind in kinds]  # of pandas' sparse columns
     small = all(getattr(kind, "kind", "O") == "f" and kind.itemsize <= 4 for kind in kinds)
     return np.dtype(np.float32 if small else np.float64)
@@ -186,7 +198,7 @@ def _frame_numbers(frame: Any, name: str) -> NDArray:
             f"{wrong[0]!r}, expected numbers: encode it in a Pipeline (OneHotEncoder) and explain "
             "the pipeline, or drop the column."
         )
-    return frame.to_numpy(dtype=working_type(frame), na_value=np.nan)
+    return frame.to_numpy(dtype=working_type(_types(frame)), na_value=np.nan)
 
 
 def match_columns(

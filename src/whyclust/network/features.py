@@ -173,9 +173,15 @@ class AffineMap:
         """The pseudo-inverse; columns of a column-wise map are orthogonal, so theirs is cheap."""
         if not self.columnwise:
             return np.linalg.pinv(self.matrix)
-        squares = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
+        if self.is_identity:
+            return self.matrix
+        transposed = sp.csr_array(self.matrix.T)
+        stored = np.diff(transposed.indptr)
+        columns = np.repeat(np.arange(self.n_inputs), stored)
+        squares = np.bincount(columns, weights=transposed.data**2, minlength=self.n_inputs)
         inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0)
-        return sp.csr_array(sp.diags_array(inverse) @ self.matrix.T)
+        transposed.data = transposed.data * inverse[columns]
+        return transposed
 
     def preimage(self, points: NDArray) -> NDArray:
         """Inputs nearest the data mean (or the origin) whose images are nearest the points."""

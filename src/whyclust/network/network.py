@@ -20,7 +20,6 @@ from whyclust.inputs.reading import (
     numeric,
     read_input,
     refuse_not_finite,
-    working_type,
 )
 from whyclust.network.beta import stiffness
 from whyclust.network.features import Features
@@ -156,7 +155,7 @@ class Neuralized:
         """float32 and float64 are kept; everything else, and large activations, take float64."""
         if self.features.encoder or self.features.trunk is not None:
             return np.dtype(np.float64)
-        return working_type(table.data, self.features.columns)
+        return table.working_type(self.features.columns)
 
     def _stays_sparse(self, table: InputTable) -> bool:
         return is_sparse(table.data) and self.features.keeps_zeros

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,10 +99,16 @@ def network_parts(model: Any) -> Parts:
     return parts
 
 
+_KINDS: dict[str, Any] = {"features": Features, "head": Head, "pool": Pool}
+# Types that have passed: protocols take long to compare, and every network is looked at.
+_passed: dict[str, WeakSet[type]] = {name: WeakSet() for name in _KINDS}
+
+
 def refuse_no_parts(features: Any, head: Any, pool: Any) -> None:
     """Say which part of a network is not what it should be: another one's, say, or a class."""
-    parts = {"features": (features, Features), "head": (head, Head), "pool": (pool, Pool)}
-    for name, (part, kind) in parts.items():
+    for (name, kind), part in zip(_KINDS.items(), (features, head, pool), strict=True):
+        if type(part) in _passed[name]:
+            continue
         if isinstance(part, type):
             raise TypeError(f"The {name} of a network is the class {part.__name__}: create one of it.")
         if not isinstance(part, kind):
@@ -109,6 +116,7 @@ def refuse_no_parts(features: Any, head: Any, pool: Any) -> None:
                 f"The {name} of a network is a {type(part).__name__}, expected all that "
                 f"{kind.__module__}.{kind.__name__} has: Parts(features, head, pool), in this order."
             )
+        _passed[name].add(type(part))
 
 
 def refuse_no_ids(clusters: Any, count: int) -> None:
