@@ -57,7 +57,7 @@ def drawn(monkeypatch):
 # --- images ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(1, 5, 5), (3, 4, 7), (2, 1, 3)])
+@pytest.mark.parametrize("shape", [(1, 5, 5), (3, 4, 7), tuple(np.array([2, 1, 3]))])
 def test_no_turn_and_no_shift_is_no_change(shape):
     x = torch.rand(4, math.prod(shape), generator=generator())
     found = TurnAndShift(shape, degrees=0, shift=0)(x, generator())
@@ -212,7 +212,13 @@ def test_functions_with_and_without_a_generator():
     assert torch.equal(checked(lambda x: x + 1)(x, generator()), x + 1)
     source = generator(4)
     found = checked(lambda x, g: x + torch.rand(x.shape, generator=g))(x, source)
-    assert torch.equal(found, x + torch.rand(x.shape, generator=generator(4)))
+    drawn = x + torch.rand(x.shape, generator=generator(4))
+    assert torch.equal(found, drawn)
+
+    def with_default(x, generator=None):
+        return x + torch.rand(x.shape, generator=generator)
+
+    assert torch.equal(checked(with_default)(x, generator(4)), drawn)
     assert torch.equal(checked(lambda x, factor=2.0: x * factor)(x, generator()), 2 * x)
     assert torch.equal(checked(torch.nn.Flatten())(x, generator()), x)
     assert torch.equal(checked(torch.neg)(x, generator()), -x)

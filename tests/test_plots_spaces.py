@@ -376,6 +376,15 @@ def test_explanations_know_the_spaces_they_came_from(synth, digits):
         ignored(wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS))
 
 
+def test_what_is_ignored_is_found_block_by_block(digits, monkeypatch):
+    ex = wc.explain(digits, DIGITS[:20])
+    whole = ignored(ex)
+    monkeypatch.setattr("whyclust.explaining.ignored._AT_ONCE", 7)
+    parts = ignored(ex)
+    for name in ("values", "base_values", "evidence"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-5, atol=1e-6)
+
+
 def test_a_later_fit_does_not_change_what_an_explanation_tells():
     model = fitted(POINTS, 4)
     ex = wc.explain(model, POINTS)

@@ -31,6 +31,9 @@ from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
 from whyclust.network.relevance import collector
 
+# Rows whose layers are kept at a time.
+_AT_ONCE = 2048
+
 
 def explain_space(
     model: Any,
@@ -114,8 +117,14 @@ def _names(net: Neuralized, table: InputTable, given: Sequence[str] | None) -> l
 
 def _shared(net: Neuralized, estimator: ShowsSpaces, table: InputTable) -> tuple[NDArray, NDArray]:
     """s of each row, and the relevance of its encoded columns."""
+    starts = range(0, table.shape[0], _AT_ONCE)
+    parts = [_shared_of(net, estimator, table.rows(slice(start, start + _AT_ONCE))) for start in starts]
+    return np.concatenate([scores for scores, _ in parts]), np.concatenate([values for _, values in parts])
+
+
+def _shared_of(net: Neuralized, estimator: ShowsSpaces, rows: Any) -> tuple[NDArray, NDArray]:
     features = net.features
-    encoded = np.asarray(numeric(features.encode(table.data)), dtype=np.float64)
+    encoded = np.asarray(numeric(features.encode(rows)), dtype=np.float64)
     last = encoder_of(estimator)[1]
     passage = features.passage(encoded)
     if passage is None:

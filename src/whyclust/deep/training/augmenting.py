@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -55,10 +56,11 @@ class TurnAndShift:
 
     def __post_init__(self) -> None:
         sizes = list(self.image_shape) if isinstance(self.image_shape, (tuple, list)) else []
-        if len(sizes) != 3 or not all(isinstance(size, int) and size >= 1 for size in sizes):
+        if len(sizes) != 3 or not all(isinstance(size, Integral) and size >= 1 for size in sizes):
             raise ValueError(
                 f"image_shape={self.image_shape!r}, expected three numbers, channels, height and width."
             )
+        object.__setattr__(self, "image_shape", tuple(int(size) for size in sizes))
         positive("degrees", self.degrees, zero=True)
         positive("shift", self.shift, zero=True)
 
@@ -154,4 +156,5 @@ def _takes_generator(given: Callable[..., Any]) -> bool:
         return False
     empty = inspect.Parameter.empty
     positional = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    return sum(one.kind in positional and one.default is empty for one in parameters) > 1
+    taken = [one for one in parameters if one.kind in positional]
+    return any(one.default is empty or one.name == "generator" for one in taken[1:])
