@@ -2,8 +2,8 @@
 
 DEC and DCN with the layers that whyclust takes for a table, and with 500–500–2000, on the same rows, seeds
 and epochs. Pen positions and USPS were in view when the rule was made; the other sets had no part in it.
-Classes only score. Prints JSON, writes ``benchmarks/results/network_sizes.json`` and a page beside it. A run that was
-stopped goes on.
+Classes only score. Prints JSON, writes ``benchmarks/results/network_sizes.json`` and a page beside it. A
+run that was stopped goes on.
 
     WHYCLUST_DATA=... OMP_NUM_THREADS=1 python benchmarks/network_sizes.py --jobs 2
 """
