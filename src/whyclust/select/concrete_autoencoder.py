@@ -88,8 +88,8 @@ class ConcreteAutoencoder(RankingSelector):
     >>> from whyclust.select import ConcreteAutoencoder
     >>> hidden = np.random.default_rng(0).normal(size=(80, 1))
     >>> X = np.hstack([hidden, 2.0 * hidden, -hidden, 0.01 * np.ones((80, 3))])
-    >>> selector = ConcreteAutoencoder(1, hidden=(16,), learning_rate=0.01, random_state=0).fit(X)
-    >>> selector.choices_ < 3
+    >>> selector = ConcreteAutoencoder(1, hidden=(16,), epochs=100, learning_rate=0.05, random_state=0)
+    >>> selector.fit(X).choices_ < 3
     array([ True])
     """
 

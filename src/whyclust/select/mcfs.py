@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 from sklearn.manifold import spectral_embedding
@@ -17,15 +18,24 @@ from whyclust.saving.registry import saved
 from whyclust.select.graphs import CONSTRAINTS, neighbour_graph
 from whyclust.select.ranking import RankingSelector
 
+# Up to so many rows all eigenvectors are cheap; of more rows the first are searched for.
+_FEW_ROWS = 500
+
 
 def flat_embedding(graph: Any, n_components: int, random_state: Any) -> NDArray:
     """Y: eigenvectors of L y = λ D y with the smallest eigenvalues, but for the constant one (Eq. 2)."""
+    n_rows = graph.shape[0]
+    n_components = min(n_components, n_rows - 1)
+    if n_rows <= _FEW_ROWS:
+        degrees = np.diag(np.asarray(graph.sum(axis=1)).ravel())
+        # A row without neighbours (their weights too small for a number) stands alone.
+        degrees[np.diag_indices(n_rows)] += np.diag(degrees) == 0
+        _, vectors = eigh(degrees - graph.toarray(), degrees, subset_by_index=[0, n_components])
+        return vectors[:, 1:]
     with warnings.catch_warnings():
         # Parts of the graph that nothing joins are clusters, and their eigenvectors say so.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
-        return spectral_embedding(
-            graph, n_components=min(n_components, graph.shape[0] - 1), random_state=random_state
-        )
+        return spectral_embedding(graph, n_components=n_components, random_state=random_state)
 
 
 def sparse_coefficients(X: NDArray, y: NDArray, n_nonzero: int) -> NDArray:
@@ -62,7 +72,7 @@ class MCFS(RankingSelector):
         t of the weights exp(−‖x_i − x_j‖² / t). None takes 2 σ², σ the mean distance of a row to its
         neighbours.
     random_state : int, RandomState instance or None, default=None
-        Where the search for eigenvectors begins.
+        Where the search for eigenvectors begins, in tables of more than 500 rows.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class ConcreteSelector(DeepModel):
 
     def loss(self, batch: Batch) -> Terms:
         """Squared error of the reconstruction, mean over rows and columns."""
-        uniform = torch.rand(self.log_alpha.shape, generator=batch.generator).to(self.log_alpha.device)
+        uniform = torch.rand(self.log_alpha.shape, generator=batch.generator).to(self.log_alpha)
         uniform = uniform.clamp(_SMALLEST, 1.0 - _SMALLEST)
         chosen = batch.x @ self.samples(uniform, self.temperature(batch.done)).T
         return {"reconstruction": (batch.x - self.decoder(chosen)).square().mean()}

@@ -77,7 +77,7 @@ class GatedLaplacian(DeepModel):
 
     def loss(self, batch: Batch) -> Terms:
         """−Tr[X̃ᵀ L X̃]/m + λ Σ_i P(Z_i > 0), per column (Eq. 3); or their ratio (Eq. 4)."""
-        noise = torch.randn(len(self.means), generator=batch.generator).to(self.means.device)
+        noise = torch.randn(len(self.means), generator=batch.generator).to(self.means)
         smooth = self.smoothness(batch.x * self.gates(noise))
         if self.lam is None:
             return {"ratio": -smooth / (self.open().sum() + _DELTA)}
