@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import whole_number
 from whyclust.baselines.asked import Asked, Attribution
+from whyclust.baselines.gradients import mean_gradient
 from whyclust.baselines.references import read_reference
 from whyclust.baselines.registry import baseline
 from whyclust.network.features import Features
@@ -45,8 +46,6 @@ def label_free(asked: Asked, *, steps: int = 10, reference: Any = "mean") -> Att
     origin = read_reference(asked, reference)
     moved = asked.points - origin
     own = embedded(features, asked.points)
-    total = np.zeros_like(moved)
-    for step in range(steps):
-        total += projected_gradient(features, origin + (step + 0.5) / steps * moved, own)
+    slopes = mean_gradient(lambda rows: projected_gradient(features, rows, own), origin, moved, steps)
     start = embedded(features, origin[None])
-    return Attribution(moved * (total / steps), (own @ start.T)[:, 0])
+    return Attribution(moved * slopes, (own @ start.T)[:, 0])
