@@ -46,6 +46,57 @@ def test_the_range_of_diversity():
     assert metrics.diversity([{"a"}, {"a"}, {"a"}]) == 0.0
 
 
+def literal_released_diversity(labels, gates, n_clusters):
+    """Sets by the median over rows, and every pair, a cluster with itself among them."""
+    sets = [np.median(gates[labels == k], axis=0) > 0 for k in range(n_clusters)]
+    total = 0.0
+    for one in sets:
+        for other in sets:
+            either = (one | other).sum()
+            total += (one & other).sum() / either if either else 0.0
+    return 1 - total / (n_clusters * (n_clusters - 1))
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 5])
+def test_three_forms_of_diversity_against_literal_loops(n_clusters):
+    rng = np.random.default_rng(n_clusters)
+    sets = [set(rng.choice(8, size=rng.integers(1, 6), replace=False).tolist()) for _ in range(n_clusters)]
+    pairs = [
+        len(a & b) / len(a | b) for i, a in enumerate(sets) for j, b in enumerate(sets) if i != j
+    ]  # ordered
+    half = n_clusters * (n_clusters - 1) / 2
+    assert metrics.diversity(sets) == pytest.approx(1 - np.mean(pairs), abs=1e-14)
+    assert metrics.diversity(sets, form="printed") == pytest.approx(1 - sum(pairs) / half, abs=1e-14)
+    released = 1 - (sum(pairs) + n_clusters) / (2 * half)
+    assert metrics.diversity(sets, form="released") == pytest.approx(released, abs=1e-14)
+    for form in ("mean", "printed", "released"):
+        found = metrics.diversity(sets, form=form)
+        assert isinstance(found, float)
+        assert (found.form, found.n_clusters) == (form, n_clusters)
+    assert metrics.diversity(sets) == metrics.diversity(sets, form="mean")
+
+
+def test_ten_clusters_cannot_exceed_889_in_the_released_form_unless_a_set_is_empty():
+    apart = [{k} for k in range(10)]
+    assert metrics.diversity(apart, form="released") == pytest.approx(1 - 1 / 9, abs=1e-15)
+    assert metrics.diversity([set(), *apart[1:]], form="released") == pytest.approx(0.9, abs=1e-15)
+    assert metrics.diversity([{"a"}, {"a"}, {"a"}], form="printed") == -1.0
+
+
+def test_released_diversity_of_rows_goes_by_their_median(ex):
+    _, labels = np.unique(ex.clusters, return_inverse=True)
+    order = np.argsort(-np.abs(ex.values), axis=1)[:, :3]
+    gates = np.zeros(ex.shape)
+    np.put_along_axis(gates, order, 1.0, axis=1)
+    found = metrics.diversity(ex, top=3, form="released")
+    assert found == pytest.approx(literal_released_diversity(labels, gates, 3), abs=1e-14)
+    assert repr(found).endswith("of 3 clusters, a cluster with itself counted, as in the released code>")
+    with pytest.raises(ValueError, match="give top"):
+        metrics.diversity(ex, form="released")
+    with pytest.raises(ValueError, match="form='median' is unknown, expected one of mean, printed, released"):
+        metrics.diversity(ex, top=3, form="median")
+
+
 def test_features_without_importance_never_count():
     # Top 3 of the first cluster are only 0 and 1; otherwise the zeros of both would meet.
     gates = [[1.0, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 1.0]]
@@ -120,6 +171,36 @@ def test_uniqueness_by_hand():
     assert (found.value, found.mean, found.median) == (0.5, 0.75, 0.75)
     assert (found.n_pairs, found.n_identical, found.pair, found.radius) == (2, 0, (1, 2), 2.0)
     assert found.covered == 0.75
+
+
+def test_released_uniqueness_against_the_literal_loop(ex):
+    points = StandardScaler().fit_transform(WINE)
+    ratios = []
+    for i in range(len(points)):
+        apart = np.linalg.norm(points - points[i], axis=1)
+        apart[i] = np.inf
+        k = int(apart.argmin())
+        ratios.append(np.linalg.norm(ex.values[i] - ex.values[k]) / apart[k])
+    found = metrics.uniqueness(ex, points, form="released")
+    assert found.value == found.mean == pytest.approx(np.mean(ratios), rel=1e-12)
+    assert found.median == pytest.approx(np.median(ratios), rel=1e-12)
+    assert (found.form, found.n_pairs, found.covered) == ("released", 178, 1.0)
+    assert found.pair[0] in (int(np.argmin(ratios)), found.pair[1])
+    assert "as released" in repr(found)
+    assert metrics.uniqueness(ex, points).form == "printed"
+
+
+def test_released_uniqueness_leaves_identical_rows_out():
+    points = np.array([[0.0], [0.0], [1.0], [5.0]])
+    weights = np.array([[1.0], [3.0], [0.0], [0.0]])
+    found = metrics.uniqueness(weights, points, form="released")
+    # Row 2 is nearest to the first of the two that are the same.
+    assert found.value == pytest.approx(np.mean([1.0, 3.0, 1.0, 0.0]))
+    assert (found.n_identical, found.radius, found.pair) == (1, 4.0, (3, 2))
+    with pytest.raises(ValueError, match=r"radius=1 was given with form='released'.*leave radius out"):
+        metrics.uniqueness(weights, points, radius=1, form="released")
+    with pytest.raises(ValueError, match="All rows of X are identical"):
+        metrics.uniqueness(weights, np.ones((4, 1)), form="released")
 
 
 def test_identical_rows_are_left_out_and_counted():

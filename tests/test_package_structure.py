@@ -30,7 +30,7 @@ LAYERS = [
     ["deep"],
     ["labels"],
     ["explaining"],
-    ["telling"],
+    ["select", "telling"],
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],

@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whyclust import baselines, cluster, datasets, deep, metrics, plots, propagate, report
+    from whyclust import baselines, cluster, datasets, deep, metrics, plots, propagate, report, select
     from whyclust.auditing import Audit, audit
     from whyclust.explaining.explain import explain
     from whyclust.explaining.explanation import Explanation
@@ -48,6 +48,7 @@ __all__ = [
     "report",
     "save",
     "saved",
+    "select",
 ]
 
 # Everything is imported on first use, so that `import whyclust` costs nothing.
@@ -70,6 +71,7 @@ _EXPORTS = {
     "plots": ("whyclust.plots", None),
     "propagate": ("whyclust.propagate", None),
     "report": ("whyclust.report", None),
+    "select": ("whyclust.select", None),
 }
 
 

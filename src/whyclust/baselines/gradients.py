@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whyclust._checks import whole_number
 from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.references import read_reference
 from whyclust.baselines.registry import baseline
+
+
+def mean_gradient(
+    gradient: Callable[[NDArray], NDArray], origin: NDArray, moved: NDArray, steps: int
+) -> NDArray:
+    """The mean of a gradient on straight lines from the origin, cut into pieces, in the middle of each."""
+    total = np.zeros_like(moved)
+    for step in range(steps):
+        total += gradient(origin + (step + 0.5) / steps * moved)
+    return total / steps
 
 
 @baseline("sensitivity", title="squared slope of the evidence", scores="(∇f_c)²", usual=True)
@@ -36,11 +48,8 @@ def integrated_gradients(asked: Asked, *, steps: int = 10, reference: Any = "mea
     steps = whole_number("steps", steps)
     origin = read_reference(asked, reference)
     moved = asked.points - origin
-    total = np.zeros_like(moved)
-    for step in range(steps):
-        total += asked.gradient(origin + (step + 0.5) / steps * moved)
     start = asked.evidence(np.broadcast_to(origin, moved.shape))
-    return Attribution(moved * (total / steps), start)
+    return Attribution(moved * mean_gradient(asked.gradient, origin, moved, steps), start)
 
 
 @baseline(

@@ -39,7 +39,7 @@ def _deep(estimator: DeepClusterer) -> Parts:
     if trunk is None:  # a linear encoder is all in the head
         head = LinearHead(weights, biases, stiffness, reference=estimator.feature_means_)
         return Parts(Features.identity(int(estimator.n_features_in_)), head, MinPool())
-    features = Features.behind_trunk(int(estimator.n_features_in_), trunk)
+    features = Features.behind_trunk(int(estimator.n_features_in_), replace(trunk, embedding=last))
     return Parts(features, LinearHead(weights, biases, stiffness), MinPool())
 
 

@@ -7,7 +7,7 @@ maps against segmentation masks.
 
 from __future__ import annotations
 
-from whyclust.metrics.diversity import diversity
+from whyclust.metrics.diversity import Diversity, diversity
 from whyclust.metrics.faithfulness import Faithfulness, faithfulness
 from whyclust.metrics.flipping import FlippingResult, flipping_auc
 from whyclust.metrics.masks import HeatmapMatching, match_heatmaps
@@ -27,6 +27,7 @@ from whyclust.metrics.uniqueness import Uniqueness, uniqueness
 
 __all__ = [
     "Agreement",
+    "Diversity",
     "Estimate",
     "Faithfulness",
     "FlippingResult",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from whyclust._checks import one_of
 from whyclust.inputs.reading import read_input
 from whyclust.metrics.reading import (
     explanation_in,
@@ -32,11 +33,13 @@ class Uniqueness:
     Attributes
     ----------
     value : float
-        The least ratio ‖w_i − w_k‖ / ‖x_i − x_k‖ of all pairs: the metric of the paper.
+        The least ratio ‖w_i − w_k‖ / ‖x_i − x_k‖ of all pairs: the metric of the paper. Of the released form
+        the mean over rows, each with its nearest neighbour.
     mean, median : float
         The same over all pairs, for the least is one pair's.
     radius : float
-        ε: pairs of rows at most so far apart are compared.
+        ε: pairs of rows at most so far apart are compared. Of the released form the largest distance to a
+        nearest neighbour.
     n_pairs : int
         Pairs compared.
     n_identical : int
@@ -45,6 +48,8 @@ class Uniqueness:
         The rows that have the least ratio.
     covered : float
         Share of the rows that are in some pair.
+    form : {"printed", "released"}
+        Which of the two `value` is.
     """
 
     value: float
@@ -55,8 +60,14 @@ class Uniqueness:
     n_identical: int
     pair: tuple[int, int]
     covered: float
+    form: str = "printed"
 
     def __repr__(self) -> str:
+        if self.form == "released":
+            return (
+                f"<Uniqueness {self.value:.4g} as released: mean over {self.n_pairs} rows and their nearest "
+                f"neighbours (median {self.median:.4g})>"
+            )
         return (
             f"<Uniqueness {self.value:.4g} (mean {self.mean:.4g}, median {self.median:.4g}) over "
             f"{self.n_pairs} pairs within {self.radius:.4g}>"
@@ -64,7 +75,13 @@ class Uniqueness:
 
 
 def uniqueness(
-    explanation: Any, X: Any, *, radius: float | None = None, top: int | None = None, as_sets: bool = False
+    explanation: Any,
+    X: Any,
+    *,
+    radius: float | None = None,
+    top: int | None = None,
+    as_sets: bool = False,
+    form: str = "printed",
 ) -> Uniqueness:
     """Least difference of the explanations of neighbouring rows, per distance of the rows.
 
@@ -86,6 +103,10 @@ def uniqueness(
         Keep only so many features of each row, the strongest; the others count as zero.
     as_sets : bool
         Compare which features are there (not zero, and among the top), not how strong they are.
+    form : {"printed", "released"}
+        ``"printed"`` is the least ratio of all pairs within the radius. ``"released"`` is what the paper's
+        program computes, and needs no radius: the ratio of each row and its nearest different neighbour, mean
+        over rows.
 
     Returns
     -------
@@ -95,12 +116,22 @@ def uniqueness(
     --------
     >>> uniqueness([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]], radius=1)
     <Uniqueness 1.414 (mean 1.707, median 1.707) over 2 pairs within 1>
+    >>> uniqueness([[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]], form="released")
+    <Uniqueness 1.414 as released: mean over 2 rows and their nearest neighbours (median 1.414)>
     """
+    one_of("form", form, ("printed", "released"))
+    if form == "released" and radius is not None:
+        raise ValueError(
+            f"radius={radius!r} was given with form='released', which looks at the nearest neighbour alone: "
+            "leave radius out."
+        )
     table = read_input(X)
     weights = read_relevance(explanation, "explanation", table.names, table.row_labels)
     points = read_numbers(in_order_of(explanation_in(explanation), X))
     refuse_other_rows(weights.shape, points.shape, "explanation")
     weights = _kept(weights, top, as_sets)
+    if form == "released":
+        return _of_nearest(weights, points)
     tree = KDTree(points)
     radius = _default_radius(points) if radius is None else _given_radius(radius)
     # Rounding must not lose the pair whose distance the radius is.
@@ -132,6 +163,33 @@ def uniqueness(
         n_identical=int((~distinct).sum()),
         pair=(int(compared[least, 0]), int(compared[least, 1])),
         covered=len(np.unique(compared)) / len(points),
+    )
+
+
+def _of_nearest(weights: NDArray, points: NDArray) -> Uniqueness:
+    """Ratios of rows and their nearest different neighbours."""
+    distinct, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    which = which.ravel()
+    if len(distinct) < 2:
+        raise ValueError("All rows of X are identical, expected at least two different rows.")
+    nearest = np.asarray(KDTree(distinct).query(distinct, k=2)[1])
+    # The nearest of a row may be found before the row itself, where both are nearly the same.
+    other = np.where(nearest[:, 0] == np.arange(len(distinct)), nearest[:, 1], nearest[:, 0])
+    pairs = np.column_stack([np.arange(len(points)), first[other][which]])
+    distance = _lengths(points, pairs)
+    ratios = _lengths(weights, pairs) / distance
+    least = int(np.argmin(ratios))
+    sizes = np.bincount(which)
+    return Uniqueness(
+        value=float(ratios.mean()),
+        mean=float(ratios.mean()),
+        median=float(np.median(ratios)),
+        radius=float(distance.max()),
+        n_pairs=len(ratios),
+        n_identical=int((sizes * (sizes - 1) // 2).sum()),
+        pair=(int(pairs[least, 0]), int(pairs[least, 1])),
+        covered=1.0,
+        form="released",
     )
 
 

@@ -55,6 +55,11 @@ class Trunk(Protocol):
         """Number of activations."""
         ...
 
+    @property
+    def embedding(self) -> AffineMap | None:
+        """From activations to the encoder's output, where the head has swallowed what lies between."""
+        ...
+
     def behind(self, matrix: NDArray, origin: NDArray, offset: NDArray) -> Trunk:
         """The same layers behind a linear one, a·(x − origin) + offset."""
         ...
@@ -342,6 +347,13 @@ class Features:
     def n_points(self) -> int:
         """Coordinates of a point."""
         return self.inner.n_inputs if self.trunk is None else self.trunk.n_outputs
+
+    @property
+    def embedding(self) -> AffineMap:
+        """The affine map from points to the embedding: of an encoder, or what the head compares."""
+        if self.trunk is None or self.outer is not None or self.trunk.embedding is None:
+            return self.folded
+        return self.trunk.embedding
 
     def relevance(self, passage: Passage | None, at_points: NDArray) -> NDArray:
         """Relevance of encoded columns, given that of the points' coordinates."""

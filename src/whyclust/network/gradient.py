@@ -32,17 +32,21 @@ def gradient(
         h = folded.evidence(response, clusters)
         pool = question.restrict(block.rows, folded, clusters, h, net.pool)
         slopes = folded.gradient(block.points, response, clusters, pool.slopes(h, h.min(axis=0)))
-        if net.features.trunk is not None:
-            given = net.features.before_trunk(block.encoded)
-            slopes = net.features.inner.pull(net.features.trunk.gradient(given, slopes))
-        elif net.features.norm is not None:
-            slopes = _before_norm(net.features, block.encoded, slopes)
+        slopes = at_columns(net.features, block.encoded, slopes)
         if result is None:
             result = np.empty((table.shape[0], slopes.shape[1]), dtype=slopes.dtype)
         result[block.rows] = slopes
     if result is None:  # a table has at least one row
         raise ValueError("X is empty: expected at least one row.")
     return result
+
+
+def at_columns(features: Features, encoded: Any, at_points: NDArray) -> NDArray:
+    """From slopes along the coordinates of points to slopes along encoded columns."""
+    if features.trunk is not None:
+        given = features.before_trunk(encoded)
+        return features.inner.pull(features.trunk.gradient(given, at_points))
+    return at_points if features.norm is None else _before_norm(features, encoded, at_points)
 
 
 def _before_norm(features: Features, encoded: Any, slopes: NDArray) -> NDArray:

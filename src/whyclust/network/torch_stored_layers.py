@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum
+from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum, UnitLength
 from whyclust.saving.packing import is_plain
 from whyclust.saving.registry import UnknownKindError
 
@@ -242,6 +242,7 @@ for _kind, _settings in {
     nn.Flatten: ("start_dim", "end_dim"),
     nn.Unflatten: ("dim", "unflattened_size"),
     Gated: ("gate", "signal"),
+    UnitLength: (),
 }.items():
     stored_layer(*_settings)(_kind)
 stored_layer("branches", make=lambda branches: Sum(*branches))(Sum)

@@ -128,11 +128,16 @@ def _rules(told: Any) -> Any:
 
 def _take_apart(trunk: TorchTrunk) -> dict[str, Any]:
     description, arrays = to_arrays(trunk)
-    return {"description": description, "arrays": arrays, "rules": _told_rules(trunk.rules, trunk.module)}
+    rules = _told_rules(trunk.rules, trunk.module)
+    return {"description": description, "arrays": arrays, "rules": rules, "embedding": trunk.embedding}
 
 
 def _put_together(parts: dict[str, Any]) -> TorchTrunk:
-    return from_arrays(parts["description"], parts["arrays"], parts.get("rules"))
+    trunk = from_arrays(parts["description"], parts["arrays"], parts.get("rules"))
+    embedding = parts.get("embedding")  # older files have none
+    if embedding is not None and embedding.n_inputs != trunk.n_outputs:
+        raise ValueError(f"embedding reads {embedding.n_inputs} columns, expected {trunk.n_outputs}.")
+    return replace(trunk, embedding=embedding)
 
 
 saved(TorchTrunk, name="Trunk", take_apart=_take_apart, put_together=_put_together, alone=False)

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from whyclust.network.features import AffineMap
 from whyclust.propagate import Centered, Gamma, Rule, propagate
 from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
 from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layers
@@ -43,6 +44,9 @@ class TorchTrunk:
     rules : str, Rule, mapping or callable
         How relevance passes its layers: see :func:`whyclust.propagate.propagate`. With None it does not:
         other methods need no rules, so they explain layers that have none.
+    embedding : AffineMap or None
+        The affine layers after these, where they are folded into the head: from activations to the encoder's
+        own output, for whoever asks for that.
     """
 
     module: nn.Module
@@ -50,6 +54,7 @@ class TorchTrunk:
     n_outputs: int
     reference: NDArray
     rules: Any = DEFAULT
+    embedding: AffineMap | None = None
 
     @classmethod
     def of(cls, module: nn.Module, reference: NDArray) -> TorchTrunk:
@@ -96,7 +101,7 @@ class TorchTrunk:
     def then(self, other: TorchTrunk) -> TorchTrunk:
         """These layers, followed by others."""
         module = nn.Sequential(self.module, other.module).eval()
-        return replace(self, module=module, n_outputs=other.n_outputs)
+        return replace(self, module=module, n_outputs=other.n_outputs, embedding=other.embedding)
 
     def silent(self) -> TorchTrunk:
         """The same layers, through which no relevance passes."""

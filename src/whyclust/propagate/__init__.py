@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whyclust.propagate.torch_assignment import image_rules
-    from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum
+    from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum, UnitLength
     from whyclust.propagate.torch_propagate import Propagation, propagate, propagate_layers
     from whyclust.propagate.torch_rules import (
         AlphaBeta,
@@ -40,6 +40,7 @@ __all__ = [
     "Residual",
     "Rule",
     "Sum",
+    "UnitLength",
     "WSquare",
     "ZBox",
     "ZPlus",
@@ -52,7 +53,7 @@ __all__ = [
 
 _MODULES = {
     "torch_assignment": ("image_rules",),
-    "torch_modules": ("Concatenate", "Gated", "Residual", "Sum"),
+    "torch_modules": ("Concatenate", "Gated", "Residual", "Sum", "UnitLength"),
     "torch_propagate": ("Propagation", "propagate", "propagate_layers"),
     "torch_rules": (
         "AlphaBeta",

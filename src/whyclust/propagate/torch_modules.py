@@ -1,4 +1,4 @@
-"""Sums, concatenations and products of branches as modules, so that relevance can be led through them."""
+"""Sums, concatenations, products and lengths as modules, so that relevance can be led through them."""
 
 from __future__ import annotations
 
@@ -82,6 +82,20 @@ class Gated(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Signal times gate."""
         return self.signal(inputs) * self.gate(inputs)
+
+
+class UnitLength(nn.Module):
+    """Inputs divided by their length, row by row.
+
+    The length is a weight, as a gate is: all relevance goes to what is divided. Rows of length zero stay.
+
+    >>> UnitLength()(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """x / ‖x‖."""
+        return nn.functional.normalize(inputs, dim=1)
 
 
 class Concatenate(nn.Module):

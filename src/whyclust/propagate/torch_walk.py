@@ -28,7 +28,7 @@ from whyclust.propagate.torch_affine import (
     unweighted,
 )
 from whyclust.propagate.torch_assignment import Assignment
-from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum
+from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum, UnitLength
 from whyclust.propagate.torch_rules import Rule
 
 Down = Callable[[Tensor], Tensor]
@@ -204,6 +204,8 @@ def _layer(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
     if is_builtin(layer, ELEMENTWISE):
         # Some work in place: the inputs may be the user's, or another branch's.
         return layer.forward(inputs.clone()), lambda relevance: relevance
+    if is_builtin(layer, (UnitLength,)):  # the length is a weight of what it divides
+        return layer.forward(inputs), lambda relevance: relevance
     if is_builtin(layer, (*UNCHANGED, nn.Sequential)):
         return inputs, lambda relevance: relevance
     if is_builtin(layer, (Sum, Residual)):

@@ -85,6 +85,19 @@ class SGD:
 
 
 @dataclass(frozen=True)
+class Adadelta:
+    """Adadelta's settings, those of PyTorch."""
+
+    learning_rate: float = 1.0
+    rho: float = 0.9
+    epsilon: float = 1e-6
+
+    def build(self, parameters: Sequence[Any]) -> torch.optim.Optimizer:
+        """The optimiser; parameters are tensors or groups with a learning rate of their own."""
+        return torch.optim.Adadelta(list(parameters), lr=self.learning_rate, rho=self.rho, eps=self.epsilon)
+
+
+@dataclass(frozen=True)
 class Linear:
     """The learning rate falls to this part of the first one, linearly in the steps of the phase."""
 
@@ -156,7 +169,7 @@ class Update:
         ``loss(batch)`` returns named terms whose sum is minimised.
     parameters : sequence of tensors or of groups
         What the optimiser moves.
-    optimizer : Adam, SGD or whatever has a ``learning_rate`` and a ``build``
+    optimizer : Adam, SGD, Adadelta or whatever has a ``learning_rate`` and a ``build``
     schedule : callable or None
         ``schedule(done)`` is the factor of the first learning rate after this share of the phase; None
         leaves it as it is.
