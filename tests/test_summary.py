@@ -84,6 +84,10 @@ def test_sparse_columns_are_compared_as_dense_ones_are():
         assert sparse[name].tolist() == dense[name].tolist()
     for name in ("relevance", "fraction", "inside", "outside"):
         assert np.abs((sparse[name] - dense[name]).astype(float)).max() < 1e-10
+    for row in sparse.itertuples():
+        column = table.toarray()[:, int(row.feature[1:])]
+        assert row.inside == pytest.approx(column[fitted.labels_ == row.cluster].mean(), abs=1e-12)
+        assert row.outside == pytest.approx(column[fitted.labels_ != row.cluster].mean(), abs=1e-12)
 
 
 @pytest.mark.parametrize(("weak", "named"), [(1.0, True), (0.99, False)])

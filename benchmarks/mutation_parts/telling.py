@@ -112,7 +112,7 @@ FILES = (
         "names of clusters come back as objects",
         "column.astype(np.str_) if column.dtype == object",
         "column if column.dtype == object",
-        "test_given_labels.py test_explanation.py -k 'files_keep or labels_in_files or round_trip'",
+        "test_old_files.py",
     ),
     Mutation(
         "a file may bring any function of numpy",
