@@ -33,7 +33,7 @@ BASES = {
     "DCN": lambda **more: DCN(K, **more),
     "DEC": lambda **more: DEC(K, tol=0.0, **more),
     "IDEC": lambda **more: IDEC(K, tol=0.0, **more),
-    "DKM": lambda **more: DKM(K, alpha=2.0, lam=0.7, **more),
+    "DKM": lambda **more: DKM(K, alpha=2.0, **more),
 }
 every_base = pytest.mark.parametrize("base", BASES)
 
@@ -92,7 +92,7 @@ def own_term(model, distances, seen, row):
         return kl * D  # IDEC with γ = 1
     if isinstance(settings, DKM):
         weights = [(-2.0 * one).exp() for one in seen]
-        return 0.7 * sum(w / sum(weights) * one for w, one in zip(weights, distances, strict=True))
+        return sum(w / sum(weights) * one for w, one in zip(weights, distances, strict=True))
     return distances[int(np.argmin([one.item() for one in seen]))]
 
 
@@ -385,7 +385,7 @@ def test_whose_steps_centroids_take(rows, centroids):
 
 @pytest.mark.parametrize("base", ["DEC", "DKM"])
 def test_learned_centroids_do_not_follow_batches(rows, base):
-    model = built(base)
+    model = built(base, **({"centroids": "alternating"} if base == "DKM" else {}))
     before, middle = model.centers.detach().clone(), model.space.middle.clone()
     phase = model.phases()[-1]
     if base == "DEC":
@@ -401,6 +401,37 @@ def test_learned_centroids_do_not_follow_batches(rows, base):
     # DEC itself leaves its decoder alone; here the reconstruction is in the loss.
     assert all(any(tensor is one for one in moved) for tensor in model.autoencoder.parameters())
     assert len({id(tensor) for tensor in moved}) == len(moved)
+
+
+def test_means_of_members_follow_batches_though_their_model_learns_them(rows):
+    model = built("DKM")
+    phase = model.phases()[-1]
+    before = model.centers.detach().clone()
+    phase.updates[0].loss(batch(rows))
+    with torch.no_grad():
+        phase.after_step(batch(rows))
+        z, labels = model.encoder(rows), model.logits(model.embed(rows)).argmax(dim=1)
+    for k in range(K):
+        own = z[labels == k]
+        rate = 1 / (1 + len(own) / 2) if len(own) else 0.0  # n̄ = (n + 0) / 2
+        expected = before[k] + rate * (own.mean(dim=0) - before[k]) if len(own) else before[k]
+        np.testing.assert_allclose(model.centers.detach()[k], expected, rtol=1e-10)
+    moved = [tensor for group in phase.updates[0].parameters for tensor in group["params"]]
+    assert not any(tensor is model.centers for tensor in moved)
+
+
+def test_softmaxes_sharpen_in_two_spaces_too(rows):
+    model = ACeDeC(DKM(K, pretrain_epochs=0, alpha_epochs=2, hidden=(5,), embedding_dim=P))._model(
+        D, torch.Generator().manual_seed(0)
+    )
+    phase = model.phases()[-1]
+    found = []
+    for epoch in range(5):
+        with torch.no_grad():
+            phase.before_epoch(rows.float(), epoch)
+        found.append(float(model.alpha))
+    assert found[0] == found[1] == pytest.approx(0.1)
+    assert found[0] < found[2] == found[3] < found[4]
 
 
 def test_the_shared_centre_ends_at_the_mean():
@@ -789,6 +820,7 @@ def test_explained_by_weighted_distances(table, base):
 
 
 # --- the estimator -----------------------------------------------------------------------------------
+        (ACeDeC(DKM(3, lam=0.5)), "lam=0.5 of the base is a trade-off that ACe/DeC does without"),
 
 
 def test_settings_of_both():

@@ -57,8 +57,8 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
         What keeps the matrix V a rotation: only the reconstruction, as in the paper; a penalty besides; or
         its parametrisation.
     centroids : {"mini-batch", "alternating"}
-        How centroids that have no gradients move: with every batch of embedded rows as it is; or by the
-        base's own steps, after those of the network.
+        How centroids move that are the means of their members: with every batch of embedded rows as it is;
+        or by the base's own steps (DCN) or gradients (DKM). Those of DEC and IDEC have gradients.
     views : {"whole", "spaces"}
         Where the base augments rows: whether both are reconstructed from both spaces, or the original from
         the cluster space and the augmented row from the shared space, as the paper writes. The latter needs

@@ -64,6 +64,8 @@ class CentroidModel(DeepModel):
     reseeded: Tensor
     #: Whether the reconstruction stays in the loss after pretraining.
     reconstructs = True
+    #: Whether the best centroids are the means of their members.
+    has_means = True
 
     def __init__(self, autoencoder: Autoencoder, settings: Any, *, learned: bool = False) -> None:
         super().__init__()
@@ -80,6 +82,9 @@ class CentroidModel(DeepModel):
     def stages(self) -> list[Phase]:
         """The phases of the model itself, in order."""
         raise NotImplementedError
+
+    def anneal(self, epoch: int) -> None:
+        """Set what the model changes from epoch to epoch."""
 
     def weight_beside_squares(self, x: Tensor) -> float:
         """Weight of the clustering term beside sums of squares that the model itself has not."""

@@ -29,6 +29,7 @@ class _SelfTrained(CentroidModel):
 
     target: Tensor
     labels: Tensor
+    has_means = False  # they follow a divergence
 
     def __init__(self, autoencoder: Autoencoder, settings: Any, *, gamma: float | None = None) -> None:
         super().__init__(autoencoder, settings, learned=True)

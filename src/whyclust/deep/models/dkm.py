@@ -57,10 +57,14 @@ class _SoftKMeans(CentroidModel):
         else:
             self.centers.data.copy_(torch.rand(self.centers.shape, generator=generator) * 2.0 - 1.0)
 
-    def sharpen(self, data: Tensor, epoch: int) -> None:
-        """Take the value of α for this epoch; with each, give centroids without rows another place."""
+    def anneal(self, epoch: int) -> None:
+        """Take the value of α for this epoch."""
         if self.constant is None:
             self.alpha.fill_(annealed(1 + epoch // self.settings.alpha_epochs))
+
+    def sharpen(self, data: Tensor, epoch: int) -> None:
+        """Take the value of α for this epoch; with each, give centroids without rows another place."""
+        self.anneal(epoch)
         if self.settings.reseed and epoch and epoch % self.settings.alpha_epochs == 0:
             z = rows_encoded(self, data)
             labels = self.logits(self.space.points(z)).argmax(dim=1)
@@ -146,6 +150,10 @@ class DKM(CentroidClusterer):
     def starts_pretrained(self) -> bool:
         """Whether the autoencoder has learned something before centroids are placed."""
         return self.pretrained or self.pretrain_epochs > 0
+
+    def in_two_spaces(self) -> dict[str, Any]:
+        """Eq. (5) of ACe/DeC weighs its terms equally: with less, L_shared draws all clusters together."""
+        return self._without_trade_off("lam", 1.0)
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         alpha = _CONSTANT if self.alpha is None and self.starts_pretrained else self.alpha

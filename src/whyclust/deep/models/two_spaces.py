@@ -177,6 +177,8 @@ class TwoSpaces(Space):
         if not last.updates:  # k-means on an encoder that stands
             return [*before, alone, last]
         weights = [*last.updates[0].parameters, *model.autoencoder.parameters()]
+        if self._mini_batch(model):
+            weights = [tensor for tensor in weights if tensor is not model.centers]
         once = list({id(tensor): tensor for tensor in weights}.values())
         joint = replace(
             last,
@@ -189,8 +191,11 @@ class TwoSpaces(Space):
         return [*before, alone, joint]
 
     def _mini_batch(self, model: CentroidModel) -> bool:
-        """Whether centroids follow their members here, and not by gradients or by the model's own steps."""
-        return self.settings.centroids == "mini-batch" and not isinstance(model.centers, nn.Parameter)
+        """Whether centroids follow their members here, and not by gradients or by the model's own steps.
+
+        L_shared makes the embedding smaller, faster than gradients can move centroids (DKM).
+        """
+        return self.settings.centroids == "mini-batch" and model.has_means
 
     def begin(self, model: CentroidModel, data: Tensor, generator: torch.Generator) -> None:
         """Place the centroids, with V and β to begin with; embedded rows are kept for the phase."""
@@ -292,7 +297,7 @@ class TwoSpaces(Space):
         self.members += counts
         self.pace.add_(counts).mul_(0.5)
         rate = torch.where(counts > 0, 1.0 / (1.0 + self.pace), 0.0)[:, None]
-        model.centers.lerp_(self.centers(model.centers, z, labels), rate)
+        model.centers.data.lerp_(self.centers(model.centers, z, labels), rate)
 
     def begin_again(self, z: Tensor) -> None:
         """μ is that of the new embedding; that a former centroid had no members tells nothing."""
@@ -302,6 +307,7 @@ class TwoSpaces(Space):
 
     def revive(self, model: CentroidModel, data: Tensor, epoch: int) -> None:
         """Give centroids that had no member in the last epoch another place."""
+        model.anneal(epoch)
         empty = torch.nonzero(self.members == 0).flatten().tolist() if epoch else []
         if empty and len(empty) < len(self.members) and getattr(model.settings, "reseed", True):
             model.seed_empty(empty, rows_encoded(model, data))
