@@ -820,7 +820,6 @@ def test_explained_by_weighted_distances(table, base):
 
 
 # --- the estimator -----------------------------------------------------------------------------------
-        (ACeDeC(DKM(3, lam=0.5)), "lam=0.5 of the base is a trade-off that ACe/DeC does without"),
 
 
 def test_settings_of_both():
@@ -852,6 +851,7 @@ def test_bases_that_are_none(base, table):
     [
         (ACeDeC(DCN(3, lam=0.5)), "lam=0.5 of the base is a trade-off that ACe/DeC does without"),
         (ACeDeC(IDEC(3, gamma=0.5)), "gamma=0.5 of the base is a trade-off that ACe/DeC does without"),
+        (ACeDeC(DKM(3, lam=0.5)), "lam=0.5 of the base is a trade-off that ACe/DeC does without"),
         (ACeDeC(DCN(0)), "n_clusters=0, expected"),
         (ACeDeC(DCN(3), space_epochs=-1), "space_epochs=-1, expected"),
         (ACeDeC(DCN(3), start="cold"), "start='cold' is unknown, expected one of whitened, random"),
