@@ -56,7 +56,7 @@ MODELS |= {
 }
 every_model = pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 # From a random start, of so few epochs, a cluster may well be empty: that is not what is tested here.
-collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|spaces) have collapsed")
+collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|spaces|gates) have collapsed")
 
 
 @pytest.fixture(scope="module")

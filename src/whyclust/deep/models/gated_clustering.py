@@ -1,0 +1,377 @@
+"""IDC as a module: gates before an autoencoder, then a clustering head and gates of clusters (section 4)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss
+from whyclust.deep.models.sparsity import Sparsity
+from whyclust.deep.models.stochastic_gates import (
+    _FIRST_SPREAD,
+    HardGate,
+    SharedGates,
+    gate_noise,
+    gating_network,
+    hard_gates,
+    open_probability,
+)
+from whyclust.deep.networks.autoencoders import Autoencoder, dense, initialise
+from whyclust.deep.training.loop import evaluating
+from whyclust.deep.training.phases import (
+    SGD,
+    Adam,
+    AffineLogits,
+    Batch,
+    Cosine,
+    DeepModel,
+    Phase,
+    Terms,
+    Update,
+    linear_logits,
+    numbers,
+)
+from whyclust.propagate.torch_modules import Gated
+
+# Share of stage 1 in which the autoencoder learns without gates.
+_UNGATED = 0.1
+# Of the inputs of the denoising reconstruction, and spread of the noise of the embedding (appendix G).
+_MASKED, _LATENT_NOISE = 0.9, 0.01
+# ε of the coding rates of gates and of embeddings, of the released code.
+_GATE_ERROR, _HEAD_ERROR = 1.0, 0.1
+# Learning rates of the head and of the global gates, as multiples of that of the rest (appendix C).
+_OF_HEAD, _OF_GLOBAL = 10.0, 100.0
+# Learning rates fall along a cosine to this part of the first.
+_LAST_RATE = 1e-3
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the paper and the code released with it do differently.
+
+    Attributes
+    ----------
+    noise : float
+        σ of the gates' noise (Eq. 1).
+    sigma : float
+        σ of the regulariser (Eq. 3).
+    mean : bool
+        Whether errors and open gates are means over columns, and not sums.
+    squared : bool
+        Whether reconstructions are judged by squares, and not by absolute values.
+    coding : float
+        Weight of the gates' coding rate (Eq. 4), which is taken per row.
+    """
+
+    noise: float
+    sigma: float
+    mean: bool
+    squared: bool
+    coding: float
+
+
+FORMS = {"paper": Form(0.5, 0.5, False, False, 1.0), "released": Form(0.25, 1.0, True, True, 0.01)}
+
+
+class GatedClusteringModel(DeepModel):
+    """Gates, an autoencoder, a clustering head, and gates of clusters with the classifier that trains them.
+
+    Parameters
+    ----------
+    autoencoder : Autoencoder
+    n_features : int
+    settings : IDC
+    members : ndarray of int of shape (n_features,) or None
+        The group of each column, where columns share gates.
+    n_hidden : int
+        Of the gating network, the head and the classifier, one hidden layer each.
+    generator : torch.Generator
+        Of the random weights.
+    """
+
+    centers: Tensor
+
+    def __init__(
+        self,
+        autoencoder: Autoencoder,
+        n_features: int,
+        settings: Any,
+        members: NDArray | None,
+        n_hidden: tuple[int, int],
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.autoencoder, self.settings, self.n_features = autoencoder, settings, n_features
+        self.form = FORMS[settings.form]
+        of_gates, of_head = n_hidden
+        n_gates = n_features if members is None else int(members.max()) + 1
+        self.spread = nn.Identity() if members is None else SharedGates(n_features, members)
+        self.gating = None
+        if settings.gates:
+            self.gating = gating_network(n_features, of_gates, n_gates, generator)
+        width, n_clusters = autoencoder.embedding_dim, settings.n_clusters
+        self.head = dense([width, of_head, n_clusters], "relu", batch_norm=True)
+        self.classifier = dense([n_features, of_head, n_clusters], "relu", batch_norm=True)
+        for module in (self.head, self.classifier):
+            initialise(module, generator)
+        # Memberships begin even: what a random head prefers at first it would keep.
+        nn.init.normal_(self.head[-1].weight, std=_FIRST_SPREAD, generator=generator)
+        self.global_mu = nn.Parameter(torch.zeros(n_clusters, n_gates))
+        self.sparsity = Sparsity(settings, n_features)
+        self.register_buffer("centers", torch.zeros(n_clusters, width))
+        # Rows times their gates and the embedding of them, while the head learns: what is made again needs
+        # no place in a checkpoint.
+        self.cache: tuple[Tensor, Tensor] | None = None
+
+    # --- what is computed -----------------------------------------------------------------------
+
+    def mu(self, x: Tensor) -> Tensor:
+        """μ of each gate (one for each column, or group of columns)."""
+        return self.gating(x)
+
+    def local_gates(self, x: Tensor) -> Tensor:
+        """The gate of each column, without noise; 1 where there are no gates."""
+        return torch.ones_like(x) if self.gating is None else hard_gates(self.spread(self.mu(x)))
+
+    def global_gates(self) -> Tensor:
+        """The gate of each column for each cluster, without noise."""
+        return hard_gates(self.spread(self.global_mu))
+
+    def gated(self, x: Tensor) -> Tensor:
+        """Rows times their gates."""
+        return x if self.gating is None else x * self.local_gates(x)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """The encoder's output for gated rows."""
+        return self.autoencoder.encoder(self.gated(x))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """The output of the autoencoder's decoder."""
+        return self.autoencoder.decoder(z)
+
+    def logits(self, z: Tensor) -> Tensor:
+        """The head's output."""
+        return self.head(z)
+
+    def probabilities(self, z: Tensor) -> Tensor:
+        """Eq. (5) without noise."""
+        return (self.logits(z) / self.settings.temperature).softmax(dim=1)
+
+    def cluster_centers(self) -> Tensor:
+        """The mean embedding of each cluster's rows."""
+        return self.centers
+
+    # --- what is explained ----------------------------------------------------------------------
+
+    def gate_layers(self) -> list[nn.Module]:
+        """The product of rows and gates, as a layer that relevance passes."""
+        if self.gating is None:
+            return []
+        spread = [] if isinstance(self.spread, nn.Identity) else [self.spread]
+        return [Gated(nn.Sequential(*self.gating, *spread, HardGate()))]
+
+    @property
+    def embedding_encoder(self) -> nn.Module:
+        """What makes embeddings of rows."""
+        return nn.Sequential(*self.gate_layers(), self.autoencoder.encoder)
+
+    @property
+    def encoder(self) -> nn.Module:
+        """All layers before the last one of the head.
+
+        Nothing is between the encoder's last layer and the head's first: where both are linear they are one.
+        """
+        there = self.autoencoder.encoder
+        layers = list(there) if isinstance(there, nn.Sequential) else [there]
+        first, *others = list(self.head)[:-1]
+        if layers and type(layers[-1]) is nn.Linear:
+            first = _one(layers.pop(), first)
+        return nn.Sequential(*self.gate_layers(), *layers, first, *others)
+
+    def affine_logits(self) -> AffineLogits:
+        """The head's last layer."""
+        return linear_logits(self.head[-1], 1.0 / self.settings.temperature)
+
+    def affine_embedding(self) -> tuple[NDArray, NDArray]:
+        """The output of `embedding_encoder` itself."""
+        width = self.autoencoder.embedding_dim
+        return torch.eye(width).double().numpy(), torch.zeros(width).double().numpy()
+
+    # --- stage 1 --------------------------------------------------------------------------------
+
+    def error(self, x: Tensor, back: Tensor) -> Tensor:
+        """‖x − x̂‖₁, mean over rows; the square, and the mean over columns, in the released form."""
+        found = (back - x).square() if self.form.squared else (back - x).abs()
+        return found.mean() if self.form.mean else found.sum() / len(x)
+
+    def ungated_loss(self, batch: Batch) -> Terms:
+        """The reconstruction alone, from which all others begin."""
+        return {"clean": self.error(batch.x, self.autoencoder(batch.x)[1])}
+
+    def denoising_loss(self, batch: Batch) -> Terms:
+        """Reconstructions of appendix G, with those of gated rows, the gates' coding rate and their number.
+
+        All inputs are led through the network at once: of many columns and few rows this is faster.
+        """
+        x, generator = batch.x, batch.generator
+        kept = (torch.rand(x.shape, generator=generator) >= _MASKED).to(x)
+        inputs, names = [x, x * kept], ["clean", "masked"]
+        terms: Terms = {}
+        if self.gating is not None:
+            mu = self.mu(x)
+            gates = self.spread(hard_gates(mu, gate_noise(mu, self.form.noise, generator)))
+            inputs.append(x * gates)
+            names.append("gated")
+            terms = self.gate_terms(mu, gates, batch.done)
+        z = self.autoencoder.encoder(torch.cat(inputs))
+        clean = z[: len(x)]
+        noise = 1.0 + _LATENT_NOISE * torch.randn(clean.shape, generator=generator).to(x)
+        backs = self.autoencoder.decoder(torch.cat([z, clean * noise])).split(len(x))
+        for name, back in zip([*names, "latent"], backs, strict=True):
+            terms[name] = self.error(x, back)
+        return terms
+
+    def opened(self, mu: Tensor) -> Tensor:
+        """Eq. (3): the expected number of open gates of a row; their share, in the released form."""
+        probability = open_probability(mu, self.form.sigma)
+        return probability.mean() if self.form.mean else probability.sum() / len(mu)
+
+    def gate_terms(self, mu: Tensor, gates: Tensor, done: float) -> Terms:
+        """Eq. (3), weighed by λ(t), and Eq. (4)."""
+        n, d = gates.shape
+        opened = self.opened(mu)
+        # λ₁ = d / (B ε): the paper prints d · (B ε), which is no rate (Yu et al., 2020, Eq. 7).
+        rate = coding_rate(gates, d / (n * _GATE_ERROR)) / n
+        return {"open": self.sparsity.weight(done) * opened, "gate coding": -self.form.coding * rate}
+
+    # --- stage 2 --------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> tuple[Tensor, Tensor]:
+        """Gated rows and their embedding, which no longer change."""
+        if self.cache is None:
+            raise RuntimeError("Rows are not cached yet.")
+        return self.cache
+
+    def remember(self, data: Tensor) -> None:
+        """Make the cache, where there is none."""
+        if self.cache is None:
+            with evaluating(self):
+                gated = torch.cat([self.gated(part) for part in data.split(_BLOCK)])
+                embedded = torch.cat([self.autoencoder.encoder(part) for part in gated.split(_BLOCK)])
+            self.cache = gated, embedded
+
+    def clustering_loss(self, batch: Batch) -> Terms:
+        """Eq. (6), of embeddings on the unit sphere and Gumbel's memberships."""
+        self.remember(batch.data)
+        z = self.rows[1][batch.rows]
+        shares = gumbel_softmax(self.head(z), self.settings.temperature, batch.generator)
+        printed = self.settings.coding == "printed"
+        return {"coding": head_loss(F.normalize(z), shares, self.scale, printed=printed)}
+
+    @property
+    def scale(self) -> float:
+        """λ₂ = p / ε."""
+        return self.autoencoder.embedding_dim / _HEAD_ERROR
+
+    def global_loss(self, batch: Batch) -> Terms:
+        """Cross-entropy of the classifier on x ⊙ z ⊙ z_G^k, and Eq. (3) of the clusters' gates."""
+        self.remember(batch.data)
+        gated, embedded = self.rows
+        with evaluating(self.head):
+            labels = self.head(embedded[batch.rows]).argmax(dim=1)
+        mu = self.global_mu[labels]
+        gates = self.spread(hard_gates(mu, gate_noise(mu, self.form.noise, batch.generator)))
+        found = self.classifier(gated[batch.rows] * gates)
+        rising = 0.5 * (1.0 - math.cos(math.pi * batch.done))
+        weight = self.settings.global_sparsity * rising
+        return {"classifier": F.cross_entropy(found, labels), "global open": weight * self.opened(mu)}
+
+    def place(self, data: Tensor) -> None:
+        """Take note of each cluster's mean embedding, and forget the rows."""
+        self.remember(data)
+        z = self.rows[1]
+        labels = self.logits(z).argmax(dim=1)
+        for cluster in labels.unique().tolist():
+            self.centers[cluster] = z[labels == cluster].mean(dim=0)
+        self.cache = None
+
+    # --- phases ---------------------------------------------------------------------------------
+
+    @property
+    def n_gate_epochs(self) -> int:
+        """Epochs of stage 1 after those without gates."""
+        return self.settings.pretrain_epochs - math.ceil(_UNGATED * self.settings.pretrain_epochs)
+
+    def phases(self) -> list[Phase]:
+        """Without gates, with gates, and with clusters."""
+        settings = self.settings
+        size = settings.batch_size or 2**31 - 1  # None: all rows at once
+        rate = settings.learning_rate
+        falls = Cosine(_LAST_RATE)
+        coder = list(self.autoencoder.parameters())
+        gating = [] if self.gating is None else list(self.gating.parameters())
+        ungated = settings.pretrain_epochs - self.n_gate_epochs
+        adam = Adam(rate, epsilon=1e-8)
+        common = {"batch_size": size, "patience": settings.patience}
+        return [
+            Phase(
+                "autoencoder",
+                0 if settings.pretrained else ungated,
+                [Update(self.ungated_loss, coder, adam)],
+                **common,
+            ),
+            Phase(
+                "gates" if gating else "denoising",
+                self.n_gate_epochs,
+                [Update(self.denoising_loss, [*coder, *gating], adam, falls)],
+                before_epoch=self.before_gates,
+                comparable=False,
+                **common,
+            ),
+            Phase(
+                "clusters",
+                settings.epochs,
+                [
+                    Update(
+                        self.clustering_loss,
+                        list(self.head.parameters()),
+                        Adam(_OF_HEAD * rate, epsilon=1e-8),
+                        falls,
+                    ),
+                    Update(
+                        self.global_loss,
+                        [*self.classifier.parameters(), self.global_mu],
+                        SGD(_OF_GLOBAL * rate),
+                    ),
+                ],
+                end=self.place,
+                comparable=False,
+                **common,
+            ),
+        ]
+
+    def before_gates(self, data: Tensor, epoch: int) -> None:
+        """Let λ follow the number of features that are asked for."""
+        if self.gating is not None:
+            self.sparsity.follow(self, data, epoch)
+
+
+def _one(first: nn.Linear, second: nn.Linear) -> nn.Linear:
+    """Two linear layers as one."""
+    weight = numbers(first.weight)
+    bias = np.zeros(len(weight)) if first.bias is None else numbers(first.bias)
+    outer = numbers(second.weight)
+    layer = nn.utils.skip_init(nn.Linear, weight.shape[1], len(outer), device=first.weight.device)
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(outer @ weight))
+        layer.bias.copy_(torch.from_numpy(outer @ bias + numbers(second.bias)))
+    return layer
