@@ -7,6 +7,7 @@ it is drawn to one of the ends; afterwards there is none.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from whyclust.network.torch_stored_layers import stored_layer
+from whyclust.propagate.torch_walk import register_rule
 
 # Spread of the weights from which gates begin half open, whatever the row.
 _FIRST_SPREAD = 1e-3
@@ -65,6 +67,18 @@ class SharedGates(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         """The value of each column's group."""
         return values.index_select(1, self.members)
+
+
+@register_rule(HardGate)
+def _through_hard_gate(layer: nn.Module, inputs: Tensor, outputs: Tensor, relevance: Tensor) -> Tensor:
+    """A gate that is fully open or shut does not depend on the row: it keeps what it is given."""
+    return torch.where((outputs > 0) & (outputs < 1), relevance, 0.0)
+
+
+@register_rule(SharedGates)
+def _through_shared_gates(layer: Any, inputs: Tensor, outputs: Tensor, relevance: Tensor) -> Tensor:
+    """A group's value gets what its columns have."""
+    return torch.zeros_like(inputs).index_add_(1, layer.members, relevance)
 
 
 def gating_network(
