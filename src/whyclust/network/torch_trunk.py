@@ -137,6 +137,11 @@ class TorchTrunk:
             found = [self.gate(part).expand_as(part).cpu().numpy() for part in self._parts(rows)]
         return np.concatenate(found)
 
+    def ungated(self) -> TorchTrunk:
+        """The layers after the gate, for rows that were multiplied by it."""
+        rest = nn.Sequential(*list(in_one_row(self.module))[self.gate is not None :])
+        return replace(self, module=rest.eval())
+
     def passage(self, rows: NDArray) -> TorchPassage:
         """Lead rows up, once, and keep what relevance needs to come down."""
         parts = self._parts(rows)

@@ -26,6 +26,7 @@ from whyclust.deep.training.phases import DeepModel, rows_embedded
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
+    from whyclust.explaining.of_gates import GatesAndRelevance
 
 # Rows of which the silhouette of a start is taken, at most.
 _MOST_ROWS = 2000
@@ -211,6 +212,7 @@ class IDC(PretrainedClusterer):
         driving = self.cluster_gates_ if self.gates else self.global_gates_
         used = np.delete(driving, np.setdiff1d(range(self.n_clusters), self.labels_), axis=0)
         self.selected_features_ = np.flatnonzero((used > _SELECTED).any(axis=0))
+        vars(self).pop("column_groups_", None)
         if self._members is not None:
             self.column_groups_ = self._members
         del self._members
@@ -259,6 +261,23 @@ class IDC(PretrainedClusterer):
 
         check_is_fitted(self)
         return global_explanation(self)
+
+    def compare_gates(self, X: Any) -> GatesAndRelevance:
+        """Return the gates of rows beside the relevance of their columns, and how well they agree.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+
+        Returns
+        -------
+        GatesAndRelevance
+            Printed, it is a sentence or two.
+        """
+        from whyclust.explaining.of_gates import compare_gates  # a result, which is below
+
+        check_is_fitted(self)
+        return compare_gates(self, X)
 
 
 def _mean(members: NDArray, everything: NDArray) -> NDArray:
