@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss
+from whyclust.deep.models.head_starts import begin_head, best_start
 from whyclust.deep.models.sparsity import Sparsity
 from whyclust.deep.models.stochastic_gates import (
-    _FIRST_SPREAD,
     HardGate,
     SharedGates,
     gate_noise,
@@ -50,6 +50,8 @@ _GATE_ERROR, _HEAD_ERROR = 1.0, 0.1
 _OF_HEAD, _OF_GLOBAL = 10.0, 100.0
 # Learning rates fall along a cosine to this part of the first.
 _LAST_RATE = 1e-3
+# Heads that are begun, each with this part of the steps of stage 2.
+_STARTS, _SHARE_OF_STARTS = 5, 10
 _BLOCK = 4096
 
 
@@ -67,18 +69,18 @@ class Form:
         Whether errors and open gates are means over columns, and not sums.
     squared : bool
         Whether reconstructions are judged by squares, and not by absolute values.
-    coding : float
-        Weight of the gates' coding rate (Eq. 4), which is taken per row.
+    diversity : float
+        Weight of the gates' coding rate (Eq. 4), for each row and column.
     """
 
     noise: float
     sigma: float
     mean: bool
     squared: bool
-    coding: float
+    diversity: float
 
 
-FORMS = {"paper": Form(0.5, 0.5, False, False, 1.0), "released": Form(0.25, 1.0, True, True, 0.01)}
+FORMS = {"paper": Form(0.5, 0.5, False, False, 0.2), "released": Form(0.25, 1.0, True, True, 0.01)}
 
 
 class GatedClusteringModel(DeepModel):
@@ -120,10 +122,8 @@ class GatedClusteringModel(DeepModel):
         width, n_clusters = autoencoder.embedding_dim, settings.n_clusters
         self.head = dense([width, of_head, n_clusters], "relu", batch_norm=True)
         self.classifier = dense([n_features, of_head, n_clusters], "relu", batch_norm=True)
-        for module in (self.head, self.classifier):
-            initialise(module, generator)
-        # Memberships begin even: what a random head prefers at first it would keep.
-        nn.init.normal_(self.head[-1].weight, std=_FIRST_SPREAD, generator=generator)
+        begin_head(self.head, generator)
+        initialise(self.classifier, generator)
         self.global_mu = nn.Parameter(torch.zeros(n_clusters, n_gates))
         self.sparsity = Sparsity(settings, n_features)
         self.register_buffer("centers", torch.zeros(n_clusters, width))
@@ -245,12 +245,17 @@ class GatedClusteringModel(DeepModel):
         return probability.mean() if self.form.mean else probability.sum() / len(mu)
 
     def gate_terms(self, mu: Tensor, gates: Tensor, done: float) -> Terms:
-        """Eq. (3), weighed by λ(t), and Eq. (4)."""
+        """Eq. (3), weighed by λ(t), and Eq. (4).
+
+        The rate is taken per row, and grows with the columns as errors do. As printed it would count once for
+        the whole batch: then the gates of mere noise stay open, to be different (docs/idc.md).
+        """
         n, d = gates.shape
-        opened = self.opened(mu)
-        # λ₁ = d / (B ε): the paper prints d · (B ε), which is no rate (Yu et al., 2020, Eq. 7).
+        given = self.settings.diversity
+        weight = (self.form.diversity if given is None else given) * (1 if self.form.mean else d)
+        # λ₁ = d / (B ε): the paper prints d · (B ε), which is no rate (Yu et al., 2020).
         rate = coding_rate(gates, d / (n * _GATE_ERROR)) / n
-        return {"open": self.sparsity.weight(done) * opened, "gate coding": -self.form.coding * rate}
+        return {"open": self.sparsity.weight(done) * self.opened(mu), "diversity": -weight * rate}
 
     # --- stage 2 --------------------------------------------------------------------------------
 
@@ -273,14 +278,44 @@ class GatedClusteringModel(DeepModel):
         """Eq. (6), of embeddings on the unit sphere and Gumbel's memberships."""
         self.remember(batch.data)
         z = self.rows[1][batch.rows]
-        shares = gumbel_softmax(self.head(z), self.settings.temperature, batch.generator)
-        printed = self.settings.coding == "printed"
-        return {"coding": head_loss(F.normalize(z), shares, self.scale, printed=printed)}
+        return {"coding": self.coding(z, self.head(z), batch.generator)}
+
+    def coding(self, z: Tensor, logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Eq. (6); without a generator of noise rows belong to one cluster each."""
+        if generator is None:
+            shares = F.one_hot(logits.argmax(dim=1), logits.shape[1]).to(z.dtype)
+        else:
+            shares = gumbel_softmax(logits, self.settings.temperature, generator)
+        # λ₂ = p / ε.
+        scale = self.autoencoder.embedding_dim / _HEAD_ERROR
+        return head_loss(F.normalize(z), shares, scale, printed=self.settings.coding == "printed")
+
+    def begin_clusters(self, data: Tensor, generator: torch.Generator) -> None:
+        """Take the best of some heads, each trained for a part of the phase."""
+        self.remember(data)
+        steps = self.settings.epochs * -(-len(data) // self.batch_size) // _SHARE_OF_STARTS
+        if steps:
+            best_start(
+                self.head,
+                self.rows[1],
+                lambda z, logits: self.coding(z, logits, generator),
+                self.coding,
+                starts=_STARTS,
+                steps=steps,
+                batch_size=self.batch_size,
+                optimizer=lambda: self.of_head.build(list(self.head.parameters())),
+                generator=generator,
+            )
 
     @property
-    def scale(self) -> float:
-        """λ₂ = p / ε."""
-        return self.autoencoder.embedding_dim / _HEAD_ERROR
+    def of_head(self) -> Adam:
+        """The optimiser of the head."""
+        return Adam(_OF_HEAD * self.settings.learning_rate, epsilon=1e-8)
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a step, at most; None stands for all rows at once."""
+        return self.settings.batch_size or 2**31 - 1
 
     def global_loss(self, batch: Batch) -> Terms:
         """Cross-entropy of the classifier on x ⊙ z ⊙ z_G^k, and Eq. (3) of the clusters' gates."""
@@ -314,14 +349,13 @@ class GatedClusteringModel(DeepModel):
     def phases(self) -> list[Phase]:
         """Without gates, with gates, and with clusters."""
         settings = self.settings
-        size = settings.batch_size or 2**31 - 1  # None: all rows at once
         rate = settings.learning_rate
         falls = Cosine(_LAST_RATE)
         coder = list(self.autoencoder.parameters())
         gating = [] if self.gating is None else list(self.gating.parameters())
         ungated = settings.pretrain_epochs - self.n_gate_epochs
         adam = Adam(rate, epsilon=1e-8)
-        common = {"batch_size": size, "patience": settings.patience}
+        common = {"batch_size": self.batch_size, "patience": settings.patience}
         return [
             Phase(
                 "autoencoder",
@@ -341,18 +375,14 @@ class GatedClusteringModel(DeepModel):
                 "clusters",
                 settings.epochs,
                 [
-                    Update(
-                        self.clustering_loss,
-                        list(self.head.parameters()),
-                        Adam(_OF_HEAD * rate, epsilon=1e-8),
-                        falls,
-                    ),
+                    Update(self.clustering_loss, list(self.head.parameters()), self.of_head, falls),
                     Update(
                         self.global_loss,
                         [*self.classifier.parameters(), self.global_mu],
                         SGD(_OF_GLOBAL * rate),
                     ),
                 ],
+                begin=self.begin_clusters,
                 end=self.place,
                 comparable=False,
                 **common,

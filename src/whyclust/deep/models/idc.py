@@ -15,7 +15,6 @@ from torch import Tensor
 
 from whyclust._checks import whole_number
 from whyclust.deep.autoencoding import PretrainedClusterer
-from whyclust.deep.models.coding_rate import head_loss
 from whyclust.deep.models.column_groups import check_groups, groups_of
 from whyclust.deep.models.gated_clustering import FORMS, GatedClusteringModel
 from whyclust.deep.networks.autoencoders import usual_sizes
@@ -66,6 +65,9 @@ class IDC(PretrainedClusterer):
     sparsity : float
         λ, the price of an open gate beside the absolute error of a column; it rises from zero along a
         cosine. With `n_features` it is where the search begins.
+    diversity : float or None
+        Weight of the coding rate of gates (Eq. 4), by which rows open different gates. None takes 0.2, or
+        the 0.01 of the released form.
     global_sparsity : float
         λ_g, the same for the gates of clusters.
     groups : None, "correlation", or lists of columns
@@ -125,7 +127,8 @@ class IDC(PretrainedClusterer):
 
     gates: bool = setting(True)
     n_features: Any = setting(None, check_n_features)
-    sparsity: float = setting(0.3, number(zero=True))
+    sparsity: float = setting(0.5, number(zero=True))
+    diversity: float | None = setting(None, optional(number(zero=True)))
     global_sparsity: float = setting(0.1, number(zero=True))
     groups: Any = setting(None, check_groups)
     temperature: float = setting(1.0, number())
@@ -187,13 +190,12 @@ class IDC(PretrainedClusterer):
         return GatedClusteringModel(autoencoder, n_features, self, members, sizes, generator)
 
     def _score(self, model: Any, data: Tensor, progress: Progress) -> float:
-        z = F.normalize(rows_embedded(model, data))
-        labels = self._labels(model, data)
+        z = rows_embedded(model, data)
+        logits = model.logits(z)
         if self.chosen_by == "loss":
-            shares = F.one_hot(labels, self.n_clusters).to(z.dtype)
-            return float(head_loss(z, shares, model.scale, printed=self.coding == "printed"))
+            return float(model.coding(z, logits))
         step = -(-len(z) // _MOST_ROWS)
-        points, ids = z[::step].cpu().numpy(), labels[::step].cpu().numpy()
+        points, ids = F.normalize(z[::step]).cpu().numpy(), logits[::step].argmax(dim=1).cpu().numpy()
         n_found = len(np.unique(ids))
         return -float(silhouette_score(points, ids)) if 1 < n_found < len(ids) else 1.0
 
