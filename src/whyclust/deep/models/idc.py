@@ -223,7 +223,15 @@ class IDC(PretrainedClusterer):
         super()._report_collapse()
         least, most = self._gates_at
         del self._gates_at
-        if not self.gates or least < 1 and most > 0:
+        asked = self.n_features
+        if isinstance(asked, (int, np.integer)) and not 0.5 <= self.n_open_ / asked <= 1.5:
+            warnings.warn(
+                f"n_features={asked} was asked for, but {self.n_open_:.1f} gates of a row are open on average: "
+                "train longer (pretrain_epochs), or in smaller batches.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if not self.gates or (least < 1 and most > 0):
             return
         told = "shut" if most == 0 else "open"
         way = "lower" if most == 0 else "raise"

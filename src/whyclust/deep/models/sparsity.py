@@ -10,12 +10,16 @@ from torch import Tensor, nn
 
 # Rows on which open gates are counted, at most.
 _MOST_ROWS = 1024
+# A gate that is open by less than this counts in part.
+_AJAR = 0.1
 # λ is changed by at most this factor an epoch, and by this power of how far gates are from what is asked.
 _LARGEST_STEP, _GAIN = 1.5, 0.3
+# Epochs for which the change of the last one is taken to go on.
+_AHEAD = 10
 # Share of the phase after which the number of open gates asked for no longer falls.
-_SETTLED = 0.5
+_SETTLED = 0.4
 # A search begins with this part of the price that is given: gates are shut sooner than opened again.
-_SEARCH_FROM = 0.1
+_SEARCH_FROM = 0.5
 # Prices beyond these shut or open all there is.
 _BOUNDS = 1e-4, 1e2
 # What "auto" keeps of the reconstruction: the share of it that gated rows must reach.
@@ -37,11 +41,13 @@ class Sparsity(nn.Module):
     """
 
     lam: Tensor
+    before: Tensor
 
     def __init__(self, settings: Any, n_columns: int) -> None:
         super().__init__()
         self.settings, self.n_columns = settings, n_columns
         first = 1.0 if settings.n_features is None else _SEARCH_FROM
+        self.register_buffer("before", torch.zeros(()))
         self.register_buffer("lam", torch.tensor(first * float(settings.sparsity)))
 
     def weight(self, done: float) -> Tensor:
@@ -64,11 +70,15 @@ class Sparsity(nn.Module):
 
     def _excess(self, model: Any, rows: Tensor, wanted: int, done: float) -> float:
         """The logarithm of how many times too many gates are open."""
-        # A gate that is half open counts as one: gates begin so.
-        opened = float((2.0 * model.local_gates(rows)).clamp_max(1.0).sum(dim=1).mean())
+        # Gates that are about to shut count in part, so that λ is told before they have.
+        opened = float((model.local_gates(rows) / _AJAR).clamp_max(1.0).sum(dim=1).mean())
+        # Where gates are shutting, as many as will have shut by the time that λ is felt are taken off.
+        before = float(self.before)
+        self.before.fill_(opened)
+        coming = opened * (opened / before) ** _AHEAD if before > 0 else opened
         fallen = 0.5 * (1.0 - math.cos(math.pi * min(1.0, done / _SETTLED)))
         asked = self.n_columns ** (1.0 - fallen) * wanted**fallen
-        return math.log(max(opened, 0.5) / asked)
+        return math.log(max(coming, 0.5) / asked)
 
     def _worth(self, model: Any, rows: Tensor) -> float:
         """How far gated rows are from the share of the reconstruction that has to be kept."""
