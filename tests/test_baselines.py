@@ -206,7 +206,9 @@ def test_random_states(method):
         wc.explain(K_MEANS, X, random_state="seven", **options)
 
 
-@pytest.mark.parametrize("method", [name for name in EVERYWHERE if name not in ("random", "nca", "sensitivity")])
+@pytest.mark.parametrize(
+    "method", [name for name in EVERYWHERE if name not in ("random", "nca", "sensitivity")]
+)
 def test_the_background_is_used(method):
     """Rows explained with a background are those rows explained in the background."""
     needs(method)

@@ -310,7 +310,7 @@ def accuracy(y, labels):
 
 
 def test_the_synthetic_set(tmp_path):
-    """Appendix I: two columns tell the clusters of each pair apart; a quarter of the rows, and 60 + 15 epochs."""
+    """Appendix I: two columns tell the clusters of each pair apart."""
     X, y, informative = make_idc_synthetic(1200, random_state=0)
     model = IDC(4, pretrain_epochs=60, epochs=15, random_state=0).fit(X)
     assert accuracy(y, model.labels_) >= 0.99
@@ -386,7 +386,9 @@ def test_columns_of_a_group_open_together(table, tmp_path):
 def test_groups_by_correlation(table):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(200, 3))
-    X = np.column_stack([base[:, 0], base[:, 1], -2 * base[:, 0] + 0.01 * base[:, 2], np.ones(200), base[:, 2]])
+    X = np.column_stack(
+        [base[:, 0], base[:, 1], -2 * base[:, 0] + 0.01 * base[:, 2], np.ones(200), base[:, 2]]
+    )
     np.testing.assert_array_equal(correlated(X), [0, 1, 0, 2, 3])
     model = IDC(2, **SMALL, groups="correlation")
     with warnings.catch_warnings():

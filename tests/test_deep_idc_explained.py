@@ -166,7 +166,9 @@ def test_halves_of_a_product():
     np.testing.assert_allclose(parts["both"].inputs, parts["signal"].inputs + down, rtol=1e-12, atol=1e-15)
     for found in parts.values():
         kept = sum(found.absorbed.values())
-        np.testing.assert_allclose(found.inputs.sum(dim=1) + kept, relevance.sum(dim=1), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            found.inputs.sum(dim=1) + kept, relevance.sum(dim=1), rtol=1e-9, atol=1e-12
+        )
     with pytest.raises(TypeError, match="Halves shares products, not sums"):
         propagate(coder(4), x, torch.ones(20, 3, dtype=torch.float64), rules=Halves())
     with pytest.raises(ValueError, match="part='other' is unknown, expected one of both, signal, gates"):
@@ -283,7 +285,9 @@ def test_pictures(model, table, tmp_path):
     gates, relevance = figure.axes[:2]
     np.testing.assert_allclose(gates.images[0].get_array(), model.local_gates(table[[3, 8]]), atol=1e-6)
     largest = np.abs(ex.values[[3, 8]]).max(axis=1, keepdims=True)
-    np.testing.assert_allclose(relevance.images[0].get_array(), ex.values[[3, 8]] / np.where(largest, largest, 1))
+    np.testing.assert_allclose(
+        relevance.images[0].get_array(), ex.values[[3, 8]] / np.where(largest, largest, 1)
+    )
     figure = ex.plot.gates_and_relevance(by="clusters")
     drawn = figure.axes[0].images[0].get_array()
     np.testing.assert_allclose(drawn, model.cluster_gates_[np.unique(model.labels_)], atol=1e-5)

@@ -103,7 +103,9 @@ def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list
         figure.colorbar(drawn, ax=axis, fraction=0.05)
     axes[0].set_yticks(range(len(names)), names, fontsize=8)
     if len(kept) < len(columns):
-        figure.supxlabel(f"The {len(kept)} of {len(columns)} columns that are most open or relevant.", fontsize=8)
+        figure.supxlabel(
+            f"The {len(kept)} of {len(columns)} columns that are most open or relevant.", fontsize=8
+        )
     return figure
 
 

@@ -116,7 +116,7 @@ class GatedClusteringModel(DeepModel):
         of_gates, of_head = n_hidden
         n_gates = n_features if members is None else int(members.max()) + 1
         self.spread = nn.Identity() if members is None else SharedGates(n_features, members)
-        self.gating = None
+        self.gating: Any = None
         if settings.gates:
             self.gating = gating_network(n_features, of_gates, n_gates, generator)
         width, n_clusters = autoencoder.embedding_dim, settings.n_clusters

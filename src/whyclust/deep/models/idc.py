@@ -214,7 +214,7 @@ class IDC(PretrainedClusterer):
         driving = self.cluster_gates_ if self.gates else self.global_gates_
         used = np.delete(driving, np.setdiff1d(range(self.n_clusters), self.labels_), axis=0)
         self.selected_features_ = np.flatnonzero((used > _SELECTED).any(axis=0))
-        vars(self).pop("column_groups_", None)
+        self.__dict__.pop("column_groups_", None)  # of an earlier fit
         if self._members is not None:
             self.column_groups_ = self._members
         del self._members
@@ -226,8 +226,8 @@ class IDC(PretrainedClusterer):
         asked = self.n_features
         if isinstance(asked, (int, np.integer)) and not 0.5 <= self.n_open_ / asked <= 1.5:
             warnings.warn(
-                f"n_features={asked} was asked for, but {self.n_open_:.1f} gates of a row are open on average: "
-                "train longer (pretrain_epochs), or in smaller batches.",
+                f"n_features={asked} was asked for, but {self.n_open_:.1f} gates of a row are open on "
+                "average: train longer (pretrain_epochs), or in smaller batches.",
                 UserWarning,
                 stacklevel=3,
             )

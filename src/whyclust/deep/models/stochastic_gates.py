@@ -81,9 +81,7 @@ def _through_shared_gates(layer: Any, inputs: Tensor, outputs: Tensor, relevance
     return torch.zeros_like(inputs).index_add_(1, layer.members, relevance)
 
 
-def gating_network(
-    n_columns: int, n_hidden: int, n_gates: int, generator: torch.Generator
-) -> nn.Sequential:
+def gating_network(n_columns: int, n_hidden: int, n_gates: int, generator: torch.Generator) -> nn.Sequential:
     """From a row to μ of each gate: one hidden layer (appendix B), and μ between −1 and 1.
 
     The bound is that of the released code: a gate that cannot be shut for good is opened now and then by the

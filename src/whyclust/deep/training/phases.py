@@ -277,7 +277,7 @@ class DeepModel(nn.Module):
         return self.encoder
 
     def affine_embedding(self) -> tuple[NDArray, NDArray] | None:
-        """A, c of what ``transform`` returns, A z + c of `embedding_encoder`'s output z; None if it is neither.
+        """A, c of what ``transform`` returns, A z + c of `embedding_encoder`'s output z; None if it is not.
 
         With it the model can be followed where it is a step before another clustering.
         """
