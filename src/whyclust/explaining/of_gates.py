@@ -60,8 +60,9 @@ class GatesAndRelevance:
         return (
             f"{n_rows} rows of {n_columns} columns: {self.n_open.mean():.1f} gates of a row are open, and "
             f"{self.n_relevant.mean():.1f} columns hold {_MOST:.0%} of its relevance. Among open columns "
-            f"the ranks correlate by {self.correlation.mean():.2f}. Gates computed anew would decide otherwise for "
-            f"{self.decided_otherwise:.1%} of the rows whose most relevant columns are taken away."
+            f"the ranks correlate by {self.correlation.mean():.2f}. Gates computed anew would decide "
+            f"otherwise for {self.decided_otherwise:.1%} of the rows whose most relevant columns are taken "
+            "away."
         )
 
 
