@@ -486,7 +486,7 @@ def test_starts_with_empty_clusters_come_last():
 
 
 # The head of IDC begins with even memberships: it needs some steps before it can tell clusters apart.
-LONGER = {"IDC": {"epochs": 20, "pretrain_epochs": 15, "hidden": (32,)}}
+LONGER = {"IDC": {"epochs": 20, "pretrain_epochs": 20, "hidden": None}}
 
 
 def short(kind):

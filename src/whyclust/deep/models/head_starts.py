@@ -41,6 +41,8 @@ def best_start(
 ) -> None:
     """Train a head from some beginnings for a few steps, and leave it with the weights of the lowest loss.
 
+    Heads that leave clusters empty come last.
+
     Parameters
     ----------
     head : nn.Sequential
@@ -53,7 +55,7 @@ def best_start(
         Makes one for the head.
     generator : torch.Generator
     """
-    best, state = float("inf"), snapshot(head)
+    best, state = (len(head[-1].weight), float("inf")), snapshot(head)
     for _ in range(starts):
         begin_head(head, generator)
         moving = optimizer()
@@ -65,7 +67,9 @@ def best_start(
                 loss(points[rows], head(points[rows])).backward()
             moving.step()
         head.eval()
-        found = float(final(points, head(points)))
+        logits = head(points)
+        empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
+        found = empty, float(final(points, logits))
         if found < best:
             best, state = found, snapshot(head)
     head.zero_grad()
