@@ -20,8 +20,10 @@ from whyclust.datasets import make_idc_synthetic  # noqa: E402
 from whyclust.deep import DCN, IDC  # noqa: E402
 from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss  # noqa: E402
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
+from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
 from whyclust.deep.models.stochastic_gates import hard_gates, open_probability  # noqa: E402
 from whyclust.deep.networks.residual import residual_autoencoder  # noqa: E402
+from whyclust.deep.training.keeping import Keeper  # noqa: E402
 from whyclust.deep.training.phases import Batch  # noqa: E402
 
 SMALL = {"hidden": (8,), "epochs": 3, "pretrain_epochs": 5, "batch_size": 32, "random_state": 0}
@@ -536,3 +538,54 @@ def test_images(tmp_path):
     assert ex.images.shape == (80, 8, 8)
     np.testing.assert_array_equal(ex.assigned, model.labels_)
     assert not ex.values[model.local_gates(images) == 0].any()
+
+
+# --- interruption ----------------------------------------------------------------------------------
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.filterwarnings("ignore:n_features=3 was asked for", "ignore:The (clusters|gates) have collapsed")
+def test_a_search_goes_on_where_it_was_killed(table, tmp_path, monkeypatch):
+    settings = {**SMALL, "n_features": 3, "groups": [[0, 1]], "checkpoint_every": 1}
+    whole = IDC(3, **settings).fit(table)
+    plain = Keeper.end_epoch
+    for kill in (2, 4, 6):  # within the gates, after them, and among the clusters
+        count = [0]
+
+        def end_epoch(self, *arguments, count=count, kill=kill):
+            plain(self, *arguments)
+            count[0] += 1
+            if count[0] == kill:
+                raise KilledError
+
+        path = tmp_path / f"{kill}.npz"
+        with monkeypatch.context() as patch, pytest.raises(KilledError):
+            patch.setattr(Keeper, "end_epoch", end_epoch)
+            IDC(3, **settings, checkpoint=path).fit(table)
+        again = IDC(3, **settings, checkpoint=path).fit(table)
+        assert again.history_ == whole.history_
+        assert again.sparsity_ == whole.sparsity_
+        for name, value in state(whole).items():
+            np.testing.assert_array_equal(state(again)[name], value, err_msg=f"{name}, killed after {kill}")
+
+
+@collapse_may_be
+def test_ctrl_c_leaves_a_whole_model(table, monkeypatch):
+    plain, count = GatedClusteringModel.denoising_loss, [0]
+
+    def loss(self, batch):
+        count[0] += 1
+        if count[0] > 6:  # four steps an epoch
+            raise KeyboardInterrupt
+        return plain(self, batch)
+
+    monkeypatch.setattr(GatedClusteringModel, "denoising_loss", loss)
+    with pytest.warns(UserWarning, match="Interrupted in epoch 2 of 4 of gates: the state of the last whole"):
+        model = IDC(3, **SMALL).fit(table)
+    assert len(model.history_["gates"]["gated"]) == 1
+    assert model.history_["clusters"] == {}
+    assert model.predict(table).shape == (120,)
+    assert model.local_gates(table).shape == table.shape
