@@ -24,6 +24,8 @@ from whyclust.perturbing.imputation import KernelDensity
 
 EXACT = 1e-10
 NAMES = ["height", "weight", "age", "pulse"]
+# Those that explain any model.
+EVERYWHERE = [name for name, one in METHODS.items() if one.only_for is None]
 RANDOM = [name for name in METHODS if "random_state" in options_of(name)]
 NEED_SHAP = [name for name, one in METHODS.items() if one.needs == "shap"]
 
@@ -108,7 +110,7 @@ def needs(method):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERYWHERE)
 def test_every_method_on_every_model(method, case):
     needs(method)
     model, table = CASES[case]
@@ -137,7 +139,7 @@ def test_every_method_on_every_model(method, case):
     assert np.array_equal(again.values, ex.values)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERYWHERE)
 def test_a_chosen_cluster(method):
     needs(method)
     ex = wc.explain(K_MEANS, X, method=method, cluster=2, **SMALL.get(method, {}))
@@ -152,7 +154,7 @@ def test_a_chosen_cluster(method):
         assert largest(own.values[inside], ex.values[inside]) < EXACT
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("forest", "tree")])
+@pytest.mark.parametrize("method", [name for name in EVERYWHERE if name not in ("forest", "tree")])
 def test_one_competitor(method):
     """Against one competitor the others count for nothing: as if there were no others."""
     needs(method)
@@ -175,7 +177,7 @@ def test_a_forest_knows_no_pairs(method):
         wc.explain(K_MEANS, X, method=method, cluster=2, against=0)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERYWHERE)
 def test_groups_and_names(method):
     needs(method)
     options = {**SMALL.get(method, {}), "method": method}
@@ -204,7 +206,9 @@ def test_random_states(method):
         wc.explain(K_MEANS, X, random_state="seven", **options)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("random", "nca", "sensitivity")])
+@pytest.mark.parametrize(
+    "method", [name for name in EVERYWHERE if name not in ("random", "nca", "sensitivity")]
+)
 def test_the_background_is_used(method):
     """Rows explained with a background are those rows explained in the background."""
     needs(method)
@@ -219,7 +223,7 @@ def test_the_background_is_used(method):
     assert not np.allclose(part.values, alone.values)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERYWHERE)
 def test_sparse_rows(method):
     needs(method)
     dense = np.where(np.abs(X) > 1, X, 0.0)
@@ -230,7 +234,7 @@ def test_sparse_rows(method):
     assert largest(found.values, wc.explain(model, dense, **options).values) < EXACT
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERYWHERE)
 def test_a_scaler_changes_nothing(method):
     """A pipeline with a scaler has the scores of its model on scaled columns."""
     needs(method)
@@ -244,7 +248,7 @@ def test_a_scaler_changes_nothing(method):
     assert largest(wc.explain(model, raw, **options).values, inner.values) < 1e-8
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERYWHERE)
 def test_one_row_and_one_column(method):
     needs(method)
     column = X[:, :1]
@@ -258,7 +262,7 @@ def test_one_row_and_one_column(method):
 def test_a_column_that_the_model_does_not_read():
     encoder = make_column_transformer((StandardScaler(), ["height", "age"]))
     model = make_pipeline(encoder, KMeans(3, n_init=2, random_state=0)).fit(FRAME)
-    for method in METHODS:
+    for method in EVERYWHERE:
         if method in (*NEED_SHAP, "random"):  # chance does not know what is read
             continue
         ex = wc.explain(model, FRAME, method=method)
@@ -269,7 +273,7 @@ def test_a_column_that_the_model_does_not_read():
 def test_one_cluster_and_noise():
     """There noise is the only competitor."""
     labels = np.where(LABELS == "-1", -1, 0)
-    for method in METHODS:
+    for method in EVERYWHERE:
         if method not in (*NEED_SHAP, "nca"):
             ex = wc.explain(labels, LABELLED, method=method)
             assert (ex.competitors[ex.clusters == 0] == -1).all()
@@ -632,7 +636,9 @@ def test_bad_references(reference, message):
 
 
 def test_unknown_names():
-    with pytest.raises(ValueError, match=r"method='lime' is unknown, expected one of neon, random, .*tree\."):
+    with pytest.raises(
+        ValueError, match=r"method='lime' is unknown, expected one of neon, random, .*tree, .*"
+    ):
         wc.explain(K_MEANS, X, method="lime")
     with pytest.raises(
         TypeError, match="method='ig' has no option 'stpes': its options are steps, reference"

@@ -34,6 +34,8 @@ class Baseline:
         Whether an audit compares NEON with it unasked; by name it always can be.
     audited_with : mapping
         Options that an audit gives it.
+    only_for : str or None
+        The models that it can explain, where it cannot explain all.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Baseline:
     needs: str | None = None
     usual: bool = False
     audited_with: Mapping[str, Any] = field(default_factory=dict)
+    only_for: str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -62,6 +65,7 @@ def baseline(
     needs: str | None = None,
     usual: bool = False,
     audited_with: Mapping[str, Any] | None = None,
+    only_for: str | None = None,
 ) -> Callable[[Callable[..., Attribution]], Callable[..., Attribution]]:
     """Register a function as a baseline; what is to be said of it is in :class:`Baseline`.
 
@@ -81,7 +85,7 @@ def baseline(
     def register(function: Callable[..., Attribution]) -> Callable[..., Attribution]:
         known = METHODS.get(name)
         refuse_taken(name, None if known is None else known.function, function)
-        METHODS[name] = Baseline(name, function, title, scores, needs, usual, audited_with or {})
+        METHODS[name] = Baseline(name, function, title, scores, needs, usual, audited_with or {}, only_for)
         return function
 
     return register

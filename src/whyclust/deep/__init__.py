@@ -19,10 +19,22 @@ from whyclust.deep.models.clustering_module import ClusteringModule
 from whyclust.deep.models.dcn import DCN
 from whyclust.deep.models.dec import DEC, IDEC
 from whyclust.deep.models.dkm import DKM
+from whyclust.deep.models.idc import IDC
 from whyclust.deep.models.tell import TELL
 from whyclust.deep.training.augmenting import MaskAndJitter as MaskAndJitter
 from whyclust.deep.training.augmenting import TurnAndShift as TurnAndShift
 from whyclust.network import torch_stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
 from whyclust.network.torch_stored_layers import stored_layer as stored_layer
 
-__all__ = ["DCN", "DEC", "DKM", "IDEC", "TELL", "ACeDeC", "AutoencoderKMeans", "CNet", "ClusteringModule"]
+__all__ = [
+    "DCN",
+    "DEC",
+    "DKM",
+    "IDC",
+    "IDEC",
+    "TELL",
+    "ACeDeC",
+    "AutoencoderKMeans",
+    "CNet",
+    "ClusteringModule",
+]

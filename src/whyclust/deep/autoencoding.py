@@ -22,6 +22,7 @@ from whyclust.deep.networks.autoencoders import (
     initialise,
     usual_sizes,
 )
+from whyclust.deep.networks.residual import residual_autoencoder
 from whyclust.deep.parameters import choice, number, optional, setting, sizes, whole
 from whyclust.deep.training.augmenting import augmentation
 
@@ -41,6 +42,9 @@ class AutoencoderClusterer(DeepClusterer):
         Between layers.
     image_shape : (channels, height, width) or None
         Take the columns of X for the pixels of images and use convolutions.
+    batch_norm : bool
+        Normalise what comes out of each hidden layer, over the rows of a step. Images then pass residual
+        blocks, as in a ResNet, instead of plain convolutions.
     autoencoder : None, (encoder, decoder) or fitted deep clustering
         Modules to begin with, which are copied; a fitted model's autoencoder is taken as it is. Modules get
         rows of X, or images of `image_shape` if they take those.
@@ -50,6 +54,7 @@ class AutoencoderClusterer(DeepClusterer):
     hidden: Any = setting(None, sizes)
     activation: str = setting("leaky_relu", choice(ACTIVATIONS))
     image_shape: tuple[int, int, int] | None = setting(None)
+    batch_norm: bool = setting(False)
     autoencoder: Any = setting(None)
     augment = None  # models whose rows may be changed at random declare it
 
@@ -88,23 +93,26 @@ class AutoencoderClusterer(DeepClusterer):
         width = int(self._embedding_width(n_features) if self.embedding_dim is None else self.embedding_dim)
         hidden = self._layers(n_features)
         if self.image_shape is None:
-            result = dense_autoencoder(n_features, width, hidden, self.activation)
+            normalise = bool(self.batch_norm)
+            result = dense_autoencoder(n_features, width, hidden, self.activation, batch_norm=normalise)
         else:
             shape = check_image_shape(self.image_shape, n_features)
-            result = convolutional_autoencoder(shape, width, hidden, self.activation)
+            build = residual_autoencoder if self.batch_norm else convolutional_autoencoder
+            result = build(shape, width, hidden, self.activation)
         initialise(result, generator)
         return result
 
     def _prepare(self, table: NDArray) -> None:
         """Refuse steps of one row where batch normalisation needs two."""
-        if self.autoencoder is None:
-            return
-        n_steps = -(-len(table) // self.batch_size)
-        normalised = any(
-            isinstance(layer, nn.modules.batchnorm._BatchNorm)
-            for module in _modules(self.autoencoder)
-            for layer in module.modules()
-        )
+        size = len(table) if self.batch_size is None else self.batch_size
+        n_steps = -(-len(table) // size)
+        normalised = self.batch_norm
+        if self.autoencoder is not None:
+            normalised = any(
+                isinstance(layer, nn.modules.batchnorm._BatchNorm)
+                for module in _modules(self.autoencoder)
+                for layer in module.modules()
+            )
         if normalised and len(table) // n_steps < 2:
             raise ValueError(
                 f"batch_size={self.batch_size} leaves steps of a single one of {len(table)} rows, which the "

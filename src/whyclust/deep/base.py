@@ -115,7 +115,7 @@ class DeepClusterer(
 
     n_clusters: int = setting(8, whole(1), positional=True)
     epochs: int = setting(100, whole(0))
-    batch_size: int = setting(256, whole(1))
+    batch_size: int | None = setting(256, whole(1))
     learning_rate: float | None = setting(1e-3, number())
     patience: int | None = setting(None, optional(whole(1)))
     n_init: int = setting(1, whole(1))

@@ -50,7 +50,8 @@ def _embedding(step: DeepClusterer, n_inputs: int) -> list[Part]:
     if found is None:
         raise UnsupportedStep(f"{type(step).__name__}, whose transform is no embedding,")
     embedding = AffineMap(found[0], np.zeros(found[0].shape[1]), found[1])
-    trunk, last = encoder_of(step)
+    encoder = step.model_.embedding_encoder
+    trunk, last = (None, None) if encoder is None else split_encoder(encoder, step.feature_means_)
     last = embedding if last is None else last.then(embedding)
     mean = step.feature_means_.astype(np.float64) if trunk is None else None
     return [*([] if trunk is None else [Layers(trunk)]), replace(last, mean=mean)]

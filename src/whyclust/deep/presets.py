@@ -58,12 +58,13 @@ class WithPresets:
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> Self:
-        """Return an unfitted estimator with the paper's settings for a data set (tables 7 to 9 of C-Net).
+        """Return an unfitted estimator with its paper's settings for a data set.
 
         Parameters
         ----------
         name : str
-            mnist, fmnist, usps, cifar10, r10k, 20news, 10x73k or pendigit.
+            mnist, fmnist, usps, cifar10, r10k, 20news, 10x73k or pendigit; ``presets`` lists those of other
+            papers.
         **overrides
             Settings of your own, which come first.
 

@@ -19,7 +19,7 @@ from whyclust.deep.training.phases import DeepModel
 from whyclust.saving.registry import of_name, of_thing
 
 # Settings that an autoencoder is built from.
-_ARCHITECTURE = ("embedding_dim", "hidden", "activation", "image_shape")
+_ARCHITECTURE = ("embedding_dim", "hidden", "activation", "image_shape", "batch_norm")
 # What may stand among the settings besides numbers, words and models.
 _AUGMENTATIONS: dict[str, Any] = {kind.__name__: kind for kind in (TurnAndShift, MaskAndJitter)}
 # Settings of the machine, not of the model.

@@ -7,6 +7,7 @@ there goes to the base); from there relevance goes down by LRP. Nothing is divid
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,9 @@ from whyclust.network.features import AffineMap
 from whyclust.propagate import Centered, Gamma, Rule, propagate
 from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
 from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layers
+from whyclust.propagate.torch_modules import Gated, Residual
 from whyclust.propagate.torch_propagate import Ascent
+from whyclust.propagate.torch_walk import UNCHANGED
 
 _BLOCK = 1024
 # Measured on pen positions and digits (docs/measurements.md): the paper's 0.1 is less faithful.
@@ -126,13 +129,31 @@ class TorchTrunk:
         with torch.no_grad():
             return np.concatenate([self.module(part).cpu().numpy() for part in self._parts(rows)])
 
+    @cached_property
+    def gate(self) -> nn.Module | None:
+        """What rows are multiplied by before all layers with weights, if anything."""
+        return leading_gate(self.module)
+
+    def gates(self, rows: NDArray) -> NDArray:
+        """The factor of each column of each row; ones where there is no gate."""
+        if self.gate is None:
+            return np.ones_like(rows)
+        with torch.no_grad():
+            found = [self.gate(part).expand_as(part).cpu().numpy() for part in self._parts(rows)]
+        return np.concatenate(found)
+
+    def ungated(self) -> TorchTrunk:
+        """The layers after the gate, for rows that were multiplied by it."""
+        rest = nn.Sequential(*list(in_one_row(self.module))[self.gate is not None :])
+        return replace(self, module=rest.eval())
+
     def passage(self, rows: NDArray) -> TorchPassage:
         """Lead rows up, once, and keep what relevance needs to come down."""
         parts = self._parts(rows)
         # What is not finite has no relevance to come down; the network tells where it stands.
         if self.rules is None or not all(bool(part.isfinite().all()) for part in parts):
             return TorchPassage(self.activations(rows), [], self.n_inputs)
-        ascents = [Ascent(self.module, part, self._rules) for part in parts]
+        ascents = [Ascent(self.module, part, self._rules.of_rows(part)) for part in parts]
         activations = np.concatenate([ascent.outputs.cpu().numpy() for ascent in ascents])
         return TorchPassage(activations, ascents, self.n_inputs)
 
@@ -192,26 +213,75 @@ def has_hooks(module: nn.Module) -> bool:
 
 
 class _FromReference(Assignment):
-    """Rules of which that of the first layer with weights sees its inputs from those of a reference."""
+    """Rules of which those of the first layers with weights see their inputs from those of a reference.
+
+    Behind gates the reference passes the gates of the row that is explained, not its own: gates are held
+    constant, and what a shut gate hides is hidden of the reference, too, so that it differs by nothing.
+    """
 
     def __init__(self, rules: Any, module: nn.Module, reference: torch.Tensor) -> None:
         super().__init__(rules, module)
-        self.first, self.seen = "", torch.zeros(0)
+        self.reference, self.gate = reference, leading_gate(module)
         found = _Inputs(rules, module)
         # What a layer sees is what the walk gives it: a normalisation before it may be merged into it.
         propagate(module, reference, torch.zeros_like(module(reference)), rules=found)
-        for name, layer in named_layers(module):
-            if name in found.seen and is_builtin(layer, WEIGHTED):
-                self.first, self.seen = name, found.seen[name]
-                return
+        weighted = [
+            name for name, layer in named_layers(module) if name in found.seen and is_builtin(layer, WEIGHTED)
+        ]
+        gated = [name for name, layer in named_layers(module) if is_builtin(layer, (Gated,))]
+        gates = [f"{name}.gate." if name else "gate." for name in gated]
+        # The first one that rows pass and, where relevance goes down gates, the first one there.
+        inside = [name for name in weighted if name.startswith(tuple(gates))]
+        outside = [name for name in weighted if name not in inside]
+        self.first = outside[0] if outside else ""
+        self.seen = {name: found.seen[name] for name in (*outside[:1], *inside[:1])}
+
+    def of_rows(self, rows: torch.Tensor) -> _FromReference:
+        """The rules for these rows, where what is seen from depends on them."""
+        if self.gate is None or not self.first:
+            return self
+        with torch.no_grad():
+            seen = self.reference * self.gate(rows)
+        result = copy.copy(self)
+        result.seen = {**self.seen, self.first: seen.reshape(len(rows), *self.seen[self.first].shape[1:])}
+        return result
 
     def rule(self, name: str, layer: nn.Module) -> Rule:
         """The rule of a layer."""
         found = super().rule(name, layer)
-        # These do not ask where inputs are zero.
-        if name != self.first or not len(self.seen) or not found.sees_zero:
-            return found
-        return Centered(self.seen, found)
+        # Some rules do not ask where inputs are zero.
+        return Centered(self.seen[name], found) if name in self.seen and found.sees_zero else found
+
+
+def with_product_rule(trunk: TorchTrunk, rule: Rule) -> TorchTrunk:
+    """The same layers, with this rule for products with gates; where relevance did not pass, it does."""
+    rules = trunk.rules
+    if not isinstance(rules, Mapping):
+        named = PRESETS.get(rules, DEFAULT) if isinstance(rules, str) else rules
+        rules = {nn.Module: named if isinstance(named, Rule) else DEFAULT}
+    return replace(trunk, rules={**rules, Gated: rule})
+
+
+def leading_gate(module: nn.Module) -> nn.Module | None:
+    """The gate that rows are multiplied by before the first layer with weights; None where there is none."""
+    layers = list(in_one_row(module))
+    if not layers or not is_builtin(layers[0], (Gated,)) or not is_builtin(layers[0].signal, (nn.Identity,)):
+        return None
+    for layer in layers[1:]:
+        if is_builtin(layer, (*WEIGHTED, Residual)):
+            return layers[0].gate
+        if not is_builtin(layer, (nn.Flatten, nn.Unflatten, *UNCHANGED)):
+            return None
+    return None
+
+
+def in_one_row(module: nn.Module) -> Iterator[nn.Module]:
+    """Layers of nested Sequentials, one after the other."""
+    if type(module) is nn.Sequential:
+        for child in module:
+            yield from in_one_row(child)
+    else:
+        yield module
 
 
 class _Inputs(Assignment):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from whyclust.plots.gates_and_relevance import gates_and_relevance
 from whyclust.plots.generated import decoded_centers, interpolation, samples
 from whyclust.plots.registry import Plots, plot, registered
 from whyclust.plots.relevance import relevance
@@ -13,6 +14,7 @@ from whyclust.plots.used_and_ignored import used_and_ignored
 __all__ = [
     "Plots",
     "decoded_centers",
+    "gates_and_relevance",
     "interpolation",
     "plot",
     "reconstructions",

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from whyclust._checks import one_of
 from whyclust.propagate.torch_affine import Affine, Contributions
 from whyclust.saving.registry import saved
 
@@ -297,7 +298,8 @@ class Centered(Rule):
     Parameters
     ----------
     reference : float or Tensor
-        r, which broadcasts to one row of the layer's inputs: usually the mean of the data.
+        r, which broadcasts to one row of the layer's inputs: usually the mean of the data. Or one for each
+        row, of the shape of the inputs.
     rule : Rule
         The rule for what is left.
     """
@@ -311,7 +313,7 @@ class Centered(Rule):
         """Share what differs from the reference; the reference's own outputs are absorbed with the bias."""
         given = torch.as_tensor(self.reference).to(inputs)
         try:
-            reference = given.expand_as(inputs[:1])
+            reference = given if given.shape == inputs.shape else given.expand_as(inputs[:1])
         except RuntimeError:
             reference = given.new_full((), torch.nan)
         if not torch.isfinite(reference).all():
@@ -320,6 +322,30 @@ class Centered(Rule):
                 f"shape of one row of the layer's inputs, {tuple(inputs.shape[1:])}."
             )
         return self.rule.hand_down(replace(layer, bias=layer(reference)), inputs - reference, relevance)
+
+
+@_kept
+@dataclass(frozen=True)
+class Halves(Rule):
+    """For :class:`Gated`: signal and gate take half each, their Shapley values for a product seen from zero.
+
+    The gate's half goes down the layers of the gate; what those absorb, as where it is fully open or shut, is
+    not handed to any input.
+
+    Parameters
+    ----------
+    part : {"both", "signal", "gates"}
+        Hand both halves down, or one of them; the other one is absorbed then.
+    """
+
+    part: str = "both"
+
+    def __post_init__(self) -> None:
+        one_of("part", self.part, ["both", "signal", "gates"])
+
+    def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
+        """Refuse: there are no factors in what adds up."""
+        raise TypeError("Halves shares products, not sums: give it to Gated alone, {Gated: Halves()}.")
 
 
 def _by_weights(layer: Affine, inputs: Tensor, relevance: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -29,7 +29,7 @@ from whyclust.propagate.torch_affine import (
 )
 from whyclust.propagate.torch_assignment import Assignment
 from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum, UnitLength
-from whyclust.propagate.torch_rules import Rule
+from whyclust.propagate.torch_rules import Halves, Rule
 
 Down = Callable[[Tensor], Tensor]
 Leaf = tuple[list[str], nn.Module]
@@ -297,11 +297,30 @@ def _concatenation(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> t
 
 
 def _gated(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
-    """The gate is a weight of the signal, which takes all."""
+    """The gate is a weight of the signal, which takes all; or half, where the rule says so."""
+    rule = walk.rules.given(name, layer)
+    if isinstance(rule, Halves):
+        return _halved(layer, rule, name, inputs, walk)
     with evaluating(layer.gate):
         gate = plain(layer.gate(inputs.clone()))
     outputs, down = chain(layer.signal, f"{name}.signal" if name else "signal", inputs, walk)
     return outputs * gate, lambda relevance: down(relevance.sum_to_size(outputs.shape))
+
+
+def _halved(layer: nn.Module, rule: Halves, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
+    prefix = f"{name}." if name else ""
+    signal, of_signal = chain(layer.signal, f"{prefix}signal", inputs, walk)
+    gate, of_gate = chain(layer.gate, f"{prefix}gate", inputs, walk)
+    ways = {"signal": (of_signal, signal.shape), "gates": (of_gate, gate.shape)}
+    chosen = [way for part, way in ways.items() if rule.part in (part, "both")]
+
+    def down(relevance: Tensor) -> Tensor:
+        half = 0.5 * relevance
+        walk.absorb(name, (len(ways) - len(chosen)) * half)
+        shares = tuple(half.sum_to_size(shape) for _, shape in chosen)
+        return _gathered([way for way, _ in chosen], shares, walk)
+
+    return signal * gate, down
 
 
 def _gathered(ways: list[Down], shares: tuple[Tensor, ...], walk: Walk) -> Tensor:

@@ -43,11 +43,12 @@ class Autoencoder(nn.Module):
         return z, self.decoder(z)
 
 
-def dense(sizes: Sequence[int], activation: str) -> nn.Sequential:
-    """Linear layers with an activation between them, none after the last."""
+def dense(sizes: Sequence[int], activation: str, *, batch_norm: bool = False) -> nn.Sequential:
+    """Linear layers with an activation between them, and a normalisation before it if asked for."""
     layers: list[nn.Module] = []
     for position, (inputs, outputs) in enumerate(pairwise(sizes)):
         if position:
+            layers += [nn.BatchNorm1d(inputs)] if batch_norm else []
             layers.append(ACTIVATIONS[activation]())
         layers.append(nn.Linear(inputs, outputs))
     return nn.Sequential(*layers)
@@ -76,11 +77,12 @@ def usual_sizes(n_inputs: int, *, images: bool = False) -> tuple[int, ...]:
 
 
 def dense_autoencoder(
-    n_inputs: int, embedding_dim: int, hidden: Sequence[int], activation: str
+    n_inputs: int, embedding_dim: int, hidden: Sequence[int], activation: str, *, batch_norm: bool = False
 ) -> Autoencoder:
     """d – hidden – p, and its mirror image (section 5.2.1 of CM)."""
     sizes = [n_inputs, *hidden, embedding_dim]
-    return Autoencoder(dense(sizes, activation), dense(sizes[::-1], activation), embedding_dim)
+    there, back = (dense(way, activation, batch_norm=batch_norm) for way in (sizes, sizes[::-1]))
+    return Autoencoder(there, back, embedding_dim)
 
 
 def convolutional_autoencoder(

@@ -284,8 +284,13 @@ class DeepModel(nn.Module):
             "this method, or register a function for your estimator with whyclust.neuralizer."
         )
 
+    @property
+    def embedding_encoder(self) -> nn.Module | None:
+        """What makes of rows what :meth:`affine_embedding` takes: usually the same as `encoder`."""
+        return self.encoder
+
     def affine_embedding(self) -> tuple[NDArray, NDArray] | None:
-        """A, c of what ``transform`` returns, A z + c of the encoder's output z; None if it is neither.
+        """A, c of what ``transform`` returns, A z + c of `embedding_encoder`'s output z; None if it is not.
 
         With it the model can be followed where it is a step before another clustering.
         """

@@ -1,0 +1,76 @@
+"""Several beginnings of a clustering head: some merge clusters at once and never part them again.
+
+The embedding is there already, so that a start costs little. Starts are compared by the loss itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from whyclust.deep.networks.autoencoders import initialise
+from whyclust.deep.training.phases import snapshot
+
+# Spread of the last weights: memberships begin even, so that no cluster is preferred at first.
+_FIRST_SPREAD = 1e-3
+
+
+def begin_head(head: nn.Sequential, generator: torch.Generator) -> None:
+    """Random weights, with which rows belong to all clusters alike."""
+    initialise(head, generator)
+    last = head[-1]
+    nn.init.normal_(last.weight, std=_FIRST_SPREAD, generator=generator)
+    for layer in head:
+        if isinstance(layer, nn.BatchNorm1d):
+            layer.reset_running_stats()
+
+
+def best_start(
+    head: nn.Sequential,
+    points: Tensor,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    final: Callable[[Tensor, Tensor], Tensor],
+    *,
+    starts: int,
+    steps: int,
+    batch_size: int,
+    optimizer: Callable[[], torch.optim.Optimizer],
+    generator: torch.Generator,
+) -> None:
+    """Train a head from some beginnings for a few steps, and leave it with the weights of the lowest loss.
+
+    Heads that leave clusters empty come last.
+
+    Parameters
+    ----------
+    head : nn.Sequential
+    points : Tensor of shape (n, p)
+        The embedding.
+    loss, final : callable
+        Of points and logits: what is minimised, and what starts are compared by, on all points.
+    starts, steps, batch_size : int
+    optimizer : callable
+        Makes one for the head.
+    generator : torch.Generator
+    """
+    best, state = (len(head[-1].weight), float("inf")), snapshot(head)
+    for _ in range(starts):
+        begin_head(head, generator)
+        moving = optimizer()
+        head.train()
+        for _ in range(steps):
+            rows = torch.randperm(len(points), generator=generator)[:batch_size].to(points.device)
+            moving.zero_grad()
+            with torch.enable_grad():
+                loss(points[rows], head(points[rows])).backward()
+            moving.step()
+        head.eval()
+        logits = head(points)
+        empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
+        found = empty, float(final(points, logits))
+        if found < best:
+            best, state = found, snapshot(head)
+    head.zero_grad()
+    head.load_state_dict(state)

@@ -1,0 +1,591 @@
+"""IDC: its formulas against the paper's, its two stages, and what it makes of bad input."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.special import erf, log_softmax, softmax
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+from sklearn.pipeline import make_pipeline
+
+torch = pytest.importorskip("torch")
+
+import whyclust as wc  # noqa: E402
+from whyclust.datasets import make_idc_synthetic  # noqa: E402
+from whyclust.deep import DCN, IDC  # noqa: E402
+from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss  # noqa: E402
+from whyclust.deep.models.column_groups import correlated  # noqa: E402
+from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
+from whyclust.deep.models.stochastic_gates import hard_gates, open_probability  # noqa: E402
+from whyclust.deep.networks.residual import residual_autoencoder  # noqa: E402
+from whyclust.deep.training.keeping import Keeper  # noqa: E402
+from whyclust.deep.training.phases import Batch  # noqa: E402
+
+SMALL = {"hidden": (8,), "epochs": 3, "pretrain_epochs": 5, "batch_size": 32, "random_state": 0}
+collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|gates) have collapsed")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_idc_synthetic(120, n_nuisance=3, random_state=0)[0].astype(np.float32)
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def batch_of(rows, done=0.25, seed=3):
+    x = torch.from_numpy(rows)
+    return Batch(x, torch.arange(len(x)), x, 0, done, generator(seed))
+
+
+def module(n_features, settings):
+    """A model with weights that are far from their beginnings, as in the midst of training."""
+    model = settings._model(n_features, generator())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator(1)))
+    return model.train()
+
+
+# --- formulas --------------------------------------------------------------------------------------
+
+
+def test_gates_are_those_of_equation_1():
+    rng = np.random.default_rng(0)
+    mu, noise = rng.normal(size=(2, 50, 7))
+    literal = np.maximum(0, np.minimum(1, 0.5 + mu + noise))
+    found = hard_gates(torch.from_numpy(mu), torch.from_numpy(noise)).numpy()
+    np.testing.assert_array_equal(found, literal)
+    assert (found == 0).any()
+    assert (found == 1).any()
+    np.testing.assert_array_equal(hard_gates(torch.from_numpy(mu)), np.clip(0.5 + mu, 0, 1))
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0])
+def test_open_gates_are_counted_by_equation_3(sigma):
+    mu = np.random.default_rng(0).normal(size=(6, 4))
+    literal = 0.0
+    for row in mu:
+        for value in row:
+            literal += (0.5 - 0.5 * erf(-(value + 0.5) / (math.sqrt(2) * sigma))) / len(mu)
+    found = open_probability(torch.from_numpy(mu), sigma)
+    assert float(found.sum()) / len(mu) == pytest.approx(literal, rel=1e-12)
+    np.testing.assert_allclose(found, norm.cdf((mu + 0.5) / sigma), rtol=1e-12)
+
+
+def test_the_regulariser_pulls_most_at_the_noise_of_the_paper():
+    """Figure 4: φ(.5/σ)/σ, the slope at μ = 0, peaks at σ = 0.5, which is the noise that gates have."""
+    sigmas = np.linspace(0.05, 2, 40)  # 0.05, 0.1, …
+    slopes = []
+    for sigma in sigmas:
+        mu = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+        open_probability(mu, float(sigma)).sum().backward()
+        slopes.append(mu.grad.item())
+    np.testing.assert_allclose(slopes, norm.pdf(0.5 / sigmas) / sigmas, rtol=1e-10)
+    assert sigmas[np.argmax(slopes)] == pytest.approx(0.5)
+    form = IDC()._model(3, generator()).form
+    assert form.noise == form.sigma == 0.5
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 12), (12, 5), (4, 4)])
+def test_the_coding_rate_is_the_same_by_rows_and_by_columns(n, d):
+    rows = np.random.default_rng(0).uniform(size=(n, d))
+    scale = d / n
+    literal = 0.5 * np.linalg.slogdet(np.eye(d) + scale * rows.T @ rows)[1]
+    assert float(coding_rate(torch.from_numpy(rows), scale)) == pytest.approx(literal, rel=1e-12)
+
+
+def test_gumbel_memberships_are_those_of_equation_5():
+    logits = np.random.default_rng(0).normal(size=(40, 3))
+    found = gumbel_softmax(torch.from_numpy(logits), 0.7, generator(5)).numpy()
+    uniform = torch.rand(logits.shape, generator=generator(5)).double().numpy()
+    gumbel = -np.log(-np.log(uniform))
+    log_shares = log_softmax(logits, axis=1)
+    np.testing.assert_allclose(found, softmax((log_shares + gumbel) / 0.7, axis=1), rtol=1e-6)
+    # The largest of log π + g is a draw from π.
+    many = gumbel_softmax(torch.tensor([[1.0, 0.0]]).expand(20_000, 2), 1.0, generator())
+    assert float((many[:, 0] > 0.5).float().mean()) == pytest.approx(math.e / (1 + math.e), abs=0.015)
+
+
+def literal_rates(points, shares, scale):
+    """½ log det(I + λ₂ E_k[hhᵀ]) by loops."""
+    rates = []
+    for k in range(shares.shape[1]):
+        mean = np.zeros((points.shape[1],) * 2)
+        for h, share in zip(points, shares[:, k], strict=True):
+            mean += share * np.outer(h, h) / max(shares[:, k].sum(), 1e-8)
+        rates.append(0.5 * np.linalg.slogdet(np.eye(len(mean)) + scale * mean)[1])
+    return np.array(rates)
+
+
+def test_the_head_minimises_equation_6():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 4))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    shares = rng.dirichlet(np.ones(3), size=30)
+    tensors = torch.from_numpy(points), torch.from_numpy(shares)
+    rates = literal_rates(points, shares, 40.0)
+    weighted = sum(share * rate for share, rate in zip(shares.mean(axis=0), rates, strict=True))
+    assert float(head_loss(*tensors, 40.0)) == pytest.approx(weighted, rel=1e-12)
+    hard = np.eye(3)[shares.argmax(axis=1)]
+    printed = literal_rates(points, hard, 40.0).sum()
+    assert float(head_loss(*tensors, 40.0, printed=True)) == pytest.approx(printed, rel=1e-12)
+    # The arg max has no gradient; that of the memberships stands for it.
+    given = tensors[1].clone().requires_grad_()
+    head_loss(tensors[0], given, 40.0, printed=True).backward()
+    assert given.grad.abs().max() > 0
+
+
+def test_as_printed_one_cluster_for_all_costs_less():
+    """Ten orthonormal directions, λ₂ = 100: each its own cluster, or one for all."""
+    points = torch.eye(10, dtype=torch.float64).repeat(5, 1)
+    apart = torch.eye(10, dtype=torch.float64).repeat(5, 1)
+    together = torch.zeros(50, 10, dtype=torch.float64)
+    together[:, 0] = 1
+    costs = {
+        printed: [float(head_loss(points, shares, 100.0, printed=printed)) for shares in (apart, together)]
+        for printed in (True, False)
+    }
+    assert costs[True] == pytest.approx([5 * math.log(101), 5 * math.log(11)])  # 23.1 and 12.0
+    assert costs[False] == pytest.approx([0.5 * math.log(101), 5 * math.log(11)])  # 2.3 and 12.0
+
+
+@pytest.mark.parametrize("form", ["paper", "released"])
+def test_stage_1_is_the_literal_loss(table, form):
+    settings = IDC(3, **SMALL, form=form)
+    model = module(table.shape[1], settings)
+    found = {name: float(value.detach()) for name, value in model.denoising_loss(batch_of(table)).items()}
+
+    noise, sigma, diversity = (0.5, 0.5, 0.2) if form == "paper" else (0.25, 1.0, 0.01)
+    n, d = table.shape
+    model = module(d, settings)
+    drawn = generator(3)
+    x = torch.from_numpy(table)
+    with torch.no_grad():
+        kept = (torch.rand(x.shape, generator=drawn) >= 0.9).float()
+        mu = model.gating(x)
+        epsilon = noise * torch.randn(mu.shape, generator=drawn)
+        gates = (0.5 + mu + epsilon).clamp(0, 1)
+        # Batch normalisation sees all inputs of a step.
+        z = model.autoencoder.encoder(torch.cat([x, x * kept, x * gates]))
+        latent = 1 + 0.01 * torch.randn((n, z.shape[1]), generator=drawn)
+        backs = model.autoencoder.decoder(torch.cat([z, z[:n] * latent])).double().numpy()
+    mu, gates, rows = mu.double().numpy(), gates.double().numpy(), table.astype(np.float64)
+    expected = {}
+    for name, back in zip(("clean", "masked", "gated", "latent"), np.split(backs, 4), strict=True):
+        errors = np.abs(back - rows) if form == "paper" else (back - rows) ** 2
+        expected[name] = errors.sum() / n if form == "paper" else errors.mean()
+    rising = 0.5 * (1 - math.cos(math.pi * 0.25))
+    expected_open = norm.cdf((mu + 0.5) / sigma)
+    opened = expected_open.sum() / n if form == "paper" else expected_open.mean()
+    expected["open"] = 0.5 * rising * opened
+    rate = 0.5 * np.linalg.slogdet(np.eye(d) + d / n * gates.T @ gates)[1]
+    expected["diversity"] = -diversity * (d if form == "paper" else 1) * rate / n
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert kept.mean() == pytest.approx(0.1, abs=0.03)
+
+
+def test_the_autoencoder_begins_without_gates(table):
+    model = module(table.shape[1], IDC(3, **SMALL))
+    x = torch.from_numpy(table)
+    terms = model.ungated_loss(batch_of(table))
+    with torch.no_grad():
+        back = module(table.shape[1], IDC(3, **SMALL)).autoencoder(x)[1]
+    assert set(terms) == {"clean"}
+    assert float(terms["clean"].detach()) == pytest.approx(float((back - x).abs().sum() / len(x)), rel=1e-5)
+
+
+def test_stage_2_is_the_literal_loss(table):
+    settings = IDC(3, **SMALL, global_sparsity=0.4)
+    model = module(table.shape[1], settings)
+    coding = model.clustering_loss(batch_of(table))
+    other = model.global_loss(batch_of(table))
+    twin = module(table.shape[1], settings)
+    x = torch.from_numpy(table)
+    drawn = generator(3)
+    with torch.no_grad():
+        twin.eval()
+        gates = twin.gating(x).add(0.5).clamp(0, 1)
+        h = twin.autoencoder.encoder(x * gates)
+        twin.train()
+        logits = twin.head(h)  # moves its statistics, as the first loss did
+        shares = gumbel_softmax(logits, 1.0, drawn).double().numpy()
+        twin.eval()
+        labels = twin.head(h).argmax(dim=1)
+        mu = twin.global_mu[labels]
+        global_gates = (0.5 + mu + 0.5 * torch.randn(mu.shape, generator=generator(3))).clamp(0, 1)
+        twin.train()
+        found = twin.classifier(x * gates * global_gates)
+        entropy = -found.log_softmax(dim=1)[torch.arange(len(x)), labels].mean()
+    points = h.double().numpy()
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    rates = literal_rates(points, shares, points.shape[1] / 0.1)
+    assert float(coding["coding"].detach()) == pytest.approx(float(shares.mean(axis=0) @ rates), rel=1e-4)
+    assert float(other["classifier"].detach()) == pytest.approx(float(entropy), rel=1e-4)
+    rising = 0.5 * (1 - math.cos(math.pi * 0.25))
+    opened = norm.cdf((mu.double().numpy() + 0.5) / 0.5).sum() / len(x)
+    assert float(other["global open"].detach()) == pytest.approx(0.4 * rising * opened, rel=1e-4)
+
+
+def test_the_price_of_gates_rises_along_a_cosine():
+    model = IDC(sparsity=2.0)._model(4, generator())
+    prices = [float(model.sparsity.weight(done)) for done in (0.0, 0.25, 0.5, 1.0)]
+    assert prices == pytest.approx([0.0, 2 * 0.5 * (1 - math.cos(math.pi / 4)), 1.0, 2.0])
+
+
+# --- the two stages --------------------------------------------------------------------------------
+
+
+def state(model):
+    return {name: tensor.numpy().copy() for name, tensor in model.model_.state_dict().items()}
+
+
+@collapse_may_be
+def test_clusters_leave_gates_and_encoder_alone(table):
+    first, both = (IDC(3, **{**SMALL, "epochs": epochs}).fit(table) for epochs in (0, 3))
+    one, other = state(first), state(both)
+    moved = {name.split(".")[0] for name in one if not np.array_equal(one[name], other[name])}
+    assert moved == {"head", "classifier", "global_mu", "centers"}
+    assert list(both.history_) == ["autoencoder", "gates", "clusters"]
+    assert {phase: len(next(iter(terms.values()))) for phase, terms in both.history_.items()} == {
+        "autoencoder": 1,
+        "gates": 4,
+        "clusters": 3,
+    }
+    assert set(both.history_["gates"]) == {"open", "diversity", "clean", "masked", "gated", "latent"}
+    assert set(both.history_["clusters"]) == {"coding", "classifier", "global open"}
+    assert both.model_.cache is None
+
+
+@collapse_may_be
+def test_without_gates(table, tmp_path):
+    model = IDC(3, gates=False, **SMALL).fit(table)
+    assert not any(name.startswith("gating") for name in model.model_.state_dict())
+    assert list(model.history_) == ["autoencoder", "denoising", "clusters"]
+    assert set(model.history_["denoising"]) == {"clean", "masked", "latent"}
+    np.testing.assert_array_equal(model.local_gates(table), np.ones_like(table))
+    assert wc.explain(model, table).shape == table.shape
+    assert model.global_explanation().shape == (3, 6)
+    with pytest.raises(TypeError, match="method='gates' reads the gates of a model, but IDC has none"):
+        wc.explain(model, table, method="gates")
+    again = wc.load(wc.save(model, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.predict(table), model.labels_)
+    with pytest.raises(ValueError, match="n_features=3 counts gates, but gates=False"):
+        clone(model).set_params(n_features=3).fit(table)
+
+
+@collapse_may_be
+def test_all_rows_at_once(table):
+    whole, counted = (IDC(3, **{**SMALL, "batch_size": size}).fit(table) for size in (None, len(table)))
+    assert whole.history_ == counted.history_
+    np.testing.assert_array_equal(whole.labels_, counted.labels_)
+    larger = IDC(3, **{**SMALL, "batch_size": 10 * len(table)}).fit(table)
+    assert larger.history_ == whole.history_
+
+
+@collapse_may_be
+def test_starts_are_compared_without_labels(table):
+    for chosen_by in ("silhouette", "loss"):
+        model = IDC(3, **SMALL, chosen_by=chosen_by).fit(table)
+        z = model.transform(table).astype(np.float64)
+        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        if chosen_by == "silhouette" and len(set(model.labels_)) > 1:
+            expected = -silhouette_score(z, model.labels_)
+        elif chosen_by == "loss":
+            hard = np.eye(3)[model.labels_]
+            expected = float(hard.mean(axis=0) @ literal_rates(z, hard, 30.0))
+        else:
+            expected = 1.0
+        assert model.scores_ == pytest.approx([expected], rel=1e-4)
+
+
+def accuracy(y, labels):
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (y, labels), 1)
+    return counts[linear_sum_assignment(-counts)].sum() / len(y)
+
+
+def test_the_synthetic_set(tmp_path):
+    """Appendix I: two columns tell the clusters of each pair apart."""
+    X, y, informative = make_idc_synthetic(1200, random_state=0)
+    model = IDC(4, pretrain_epochs=60, epochs=15, random_state=0).fit(X)
+    assert accuracy(y, model.labels_) >= 0.99
+    opened, wanted = model.local_gates(X) > 0, informative[y]
+    precision, recall = (opened & wanted).sum() / opened.sum(), (opened & wanted).sum() / wanted.sum()
+    assert 2 * precision * recall / (precision + recall) >= 0.88
+    np.testing.assert_array_equal(model.selected_features_, [0, 1, 2])
+    assert model.n_open_ == pytest.approx(opened.sum(axis=1).mean())
+    # Rows that it has not seen.
+    X, y, _ = make_idc_synthetic(400, random_state=1)
+    assert accuracy(y, model.predict(X)) >= 0.97
+
+
+@pytest.fixture(scope="module")
+def alike():
+    """Three hidden directions, 16 columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3)) @ rng.normal(size=(3, 16))
+    return ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+
+
+SEARCH = {"hidden": (32,), "epochs": 1, "pretrain_epochs": 100, "batch_size": 48, "random_state": 0}
+SEARCH["learning_rate"] = 3e-3  # gates move by it, and there are few steps
+
+
+@pytest.mark.parametrize(("wanted", "low", "high"), [(3, 2, 4.5), (9, 7, 11)])
+@collapse_may_be
+def test_a_number_of_features_is_reached(alike, wanted, low, high):
+    model = IDC(3, **SEARCH, n_features=wanted).fit(alike)
+    assert low <= model.n_open_ <= high
+    assert model.sparsity_ != 0.5
+
+
+@collapse_may_be
+def test_few_features_are_found_where_few_suffice(alike):
+    """The gates that are left restore nine tenths of what can be restored."""
+    model = IDC(3, **SEARCH, n_features="auto").fit(alike)
+    assert model.n_open_ < 12
+    x, network = torch.from_numpy(alike), model.model_
+    with torch.no_grad():
+        clean = network.autoencoder(x)[1]
+        gated = network.decode(network.embed(x))
+        errors = [float(network.error(x, back)) for back in (x.mean(dim=0).expand_as(x), gated, clean)]
+    assert (errors[0] - errors[1]) / (errors[0] - errors[2]) == pytest.approx(0.9, abs=0.05)
+
+
+@collapse_may_be
+def test_a_number_that_was_not_reached_is_told(alike):
+    told = r"n_features=2 was asked for, but .* gates of a row are open on average: train longer"
+    with pytest.warns(UserWarning, match=told):
+        IDC(3, **{**SEARCH, "pretrain_epochs": 3}, n_features=2).fit(alike)
+
+
+# --- groups ----------------------------------------------------------------------------------------
+
+
+@collapse_may_be
+def test_columns_of_a_group_open_together(table, tmp_path):
+    model = IDC(3, **SMALL, groups=[[1, 4], [0, 5, 2]]).fit(table)
+    np.testing.assert_array_equal(model.column_groups_, [1, 0, 1, 2, 0, 1])
+    gates = model.local_gates(table)
+    np.testing.assert_array_equal(gates[:, 1], gates[:, 4])
+    np.testing.assert_array_equal(gates[:, [0, 0]], gates[:, [5, 2]])
+    assert (gates[:, 0] != gates[:, 1]).any()
+    np.testing.assert_array_equal(model.global_gates_[:, 1], model.global_gates_[:, 4])
+    again = wc.load(wc.save(model, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.local_gates(table), gates)
+    # A group costs as much as a column: three gates are counted.
+    assert model.model_.opened(torch.full((5, 3), 10.0)) == pytest.approx(3.0)
+    assert not hasattr(clone(model).set_params(groups=None).fit(table), "column_groups_")
+
+
+def test_groups_by_correlation(table):
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(200, 3))
+    X = np.column_stack(
+        [base[:, 0], base[:, 1], -2 * base[:, 0] + 0.01 * base[:, 2], np.ones(200), base[:, 2]]
+    )
+    np.testing.assert_array_equal(correlated(X), [0, 1, 0, 2, 3])
+    model = IDC(2, **SMALL, groups="correlation")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(model.fit(X).column_groups_, [0, 1, 0, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        ("alike", "groups='alike', expected None, 'correlation', or lists"),
+        ([1, 2], r"groups=\[1, 2\], expected None, 'correlation', or lists"),
+        ([[0, 6]], "groups has 6, expected positions of columns from 0 to 5"),
+        ([[0, 1], [1, 2]], "groups has the column 1 twice"),
+        ([["height"]], "groups has 'height', expected positions"),
+    ],
+)
+def test_groups_that_make_no_sense(table, groups, told):
+    with pytest.raises(ValueError, match=told):
+        IDC(3, **SMALL, groups=groups).fit(table)
+
+
+@collapse_may_be
+def test_groups_by_name(table):
+    import pandas as pd
+
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    model = IDC(3, **SMALL, groups=[["b", "e"]]).fit(frame)
+    assert model.column_groups_[1] == model.column_groups_[4]
+
+
+# --- bad input -------------------------------------------------------------------------------------
+
+
+@collapse_may_be
+def test_few_rows_and_many_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 300)).astype(np.float32)
+    X[:, 7] = 5.0  # constant
+    model = IDC(2, batch_size=None, epochs=3, pretrain_epochs=4, random_state=0).fit(X)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert np.isfinite(wc.explain(model, X).values).all()
+    assert model.local_gates(X).shape == X.shape
+
+
+def test_gates_that_are_all_shut_or_all_open_are_reported(table):
+    told = r"The gates have collapsed: all are shut .*lower sparsity \(it was 1e\+04\)"
+    settings = {**SMALL, "pretrain_epochs": 60, "epochs": 2, "learning_rate": 1e-2}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The clusters")
+        with pytest.warns(UserWarning, match=told):
+            model = IDC(2, **settings, sparsity=1e4, diversity=0.0).fit(table)
+        assert model.n_open_ == 0
+        assert len(model.selected_features_) == 0
+        assert not wc.explain(model, table).values.any()
+        model = IDC(2, **SMALL).fit(table)
+        model._gates_at = 1.0, 1.0
+        with pytest.warns(UserWarning, match="all are open for all rows.*raise sparsity"):
+            model._report_collapse()
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"n_features": 0}, "n_features=0, expected a whole number, 1 or more"),
+        ({"n_features": "some"}, "n_features='some', expected None, 'auto' or a whole number"),
+        ({"n_features": 7}, "n_features=7, more than the 6 columns of X"),
+        ({"sparsity": -1}, "sparsity=-1, expected"),
+        ({"global_sparsity": -1}, "global_sparsity=-1, expected"),
+        ({"diversity": -1}, "diversity=-1, expected"),
+        ({"temperature": 0}, "temperature=0, expected a number above zero"),
+        ({"coding": "none"}, "coding='none' is unknown, expected one of weighted, printed"),
+        ({"form": "other"}, "form='other' is unknown, expected one of paper, released"),
+        ({"chosen_by": "accuracy"}, "chosen_by='accuracy' is unknown, expected one of silhouette, loss"),
+        ({"batch_size": 0}, "batch_size=0, expected"),
+        ({"batch_size": 1}, "batch_size=1 leaves steps of a single one of 120 rows"),
+    ],
+)
+def test_settings_that_make_no_sense(table, settings, told):
+    model = IDC(3, **{**SMALL, **settings})
+    with pytest.raises(ValueError, match=told):
+        model.fit(table)
+    assert not hasattr(model, "labels_")
+
+
+# --- other models, presets, images -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs"),
+    [
+        ("synthetic", (4, 50, 2000, 800)),
+        ("mnist", (10, 300, 600, 256)),
+        ("mnist10k", (10, 300, 700, 100)),
+        ("fashion-mnist", (10, 100, 500, 256)),
+        ("tox171", (4, 10000, 2000, None)),
+        ("allaml", (2, 10000, 1000, None)),
+        ("prostate_ge", (2, 10000, 1000, None)),
+        ("srbct", (4, 2000, 1000, None)),
+        ("biase", (4, 2000, 4000, None)),
+        ("intestine", (13, 4000, 2000, None)),
+        ("pbmc2", (2, 100, 200, 256)),
+    ],
+)
+def test_presets_are_table_7(name, epochs):
+    model = IDC.preset(name)
+    assert (model.n_clusters, model.pretrain_epochs, model.epochs, model.batch_size) == epochs
+    assert model.hidden == (512, 512, 2048)
+
+
+@collapse_may_be
+def test_its_autoencoder_serves_another_model(table, tmp_path):
+    first = IDC(3, **SMALL).fit(table)
+    second = DCN(3, autoencoder=first, epochs=1, pretrain_epochs=1, random_state=0).fit(table)
+    again = wc.load(wc.save(second, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.predict(table), second.labels_)
+    assert again.batch_norm
+
+
+@collapse_may_be
+def test_it_is_a_step_before_another_clustering(table):
+    model = make_pipeline(IDC(3, **SMALL), KMeans(4, n_init=1, random_state=0)).fit(table)
+    np.testing.assert_array_equal(wc.neuralize(model, table).predict(table), model.predict(table))
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 7, 9), (2, 1, 5)])
+def test_residual_autoencoders_give_back_the_shape(shape):
+    network = residual_autoencoder(shape, 4, [3, 5], "relu")
+    x = torch.randn(3, int(np.prod(shape)))
+    z, back = network(x)
+    assert z.shape == (3, 4)
+    assert back.shape == x.shape
+
+
+@collapse_may_be
+def test_images(tmp_path):
+    from sklearn.datasets import load_digits
+
+    images = load_digits().images[:80].astype(np.float32) / 16
+    settings = {**SMALL, "hidden": (4, 6), "image_shape": (1, 8, 8)}
+    model = IDC(3, **settings).fit(images)
+    again = wc.load(wc.save(model, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.predict(images), model.labels_)
+    ex = wc.explain(model, images)
+    assert ex.images.shape == (80, 8, 8)
+    np.testing.assert_array_equal(ex.assigned, model.labels_)
+    assert not ex.values[model.local_gates(images) == 0].any()
+
+
+# --- interruption ----------------------------------------------------------------------------------
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.filterwarnings("ignore:n_features=3 was asked for", "ignore:The (clusters|gates) have collapsed")
+def test_a_search_goes_on_where_it_was_killed(table, tmp_path, monkeypatch):
+    settings = {**SMALL, "n_features": 3, "groups": [[0, 1]], "checkpoint_every": 1}
+    whole = IDC(3, **settings).fit(table)
+    plain = Keeper.end_epoch
+    for kill in (2, 4, 6):  # within the gates, after them, and among the clusters
+        count = [0]
+
+        def end_epoch(self, *arguments, count=count, kill=kill):
+            plain(self, *arguments)
+            count[0] += 1
+            if count[0] == kill:
+                raise KilledError
+
+        path = tmp_path / f"{kill}.npz"
+        with monkeypatch.context() as patch, pytest.raises(KilledError):
+            patch.setattr(Keeper, "end_epoch", end_epoch)
+            IDC(3, **settings, checkpoint=path).fit(table)
+        again = IDC(3, **settings, checkpoint=path).fit(table)
+        assert again.history_ == whole.history_
+        assert again.sparsity_ == whole.sparsity_
+        for name, value in state(whole).items():
+            np.testing.assert_array_equal(state(again)[name], value, err_msg=f"{name}, killed after {kill}")
+
+
+@collapse_may_be
+def test_ctrl_c_leaves_a_whole_model(table, monkeypatch):
+    plain, count = GatedClusteringModel.denoising_loss, [0]
+
+    def loss(self, batch):
+        count[0] += 1
+        if count[0] > 6:  # four steps an epoch
+            raise KeyboardInterrupt
+        return plain(self, batch)
+
+    monkeypatch.setattr(GatedClusteringModel, "denoising_loss", loss)
+    with pytest.warns(UserWarning, match="Interrupted in epoch 2 of 4 of gates: the state of the last whole"):
+        model = IDC(3, **SMALL).fit(table)
+    assert len(model.history_["gates"]["gated"]) == 1
+    assert model.history_["clusters"] == {}
+    assert model.predict(table).shape == (120,)
+    assert model.local_gates(table).shape == table.shape

@@ -1,0 +1,300 @@
+"""Explanations of IDC: relevance through gates, the gates themselves, and both side by side."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+torch = pytest.importorskip("torch")
+
+import whyclust as wc  # noqa: E402
+from whyclust.datasets import make_idc_synthetic  # noqa: E402
+from whyclust.deep import IDC, with_rules  # noqa: E402
+from whyclust.deep.models.stochastic_gates import HardGate, SharedGates  # noqa: E402
+from whyclust.explaining.of_gates import decided_otherwise  # noqa: E402
+from whyclust.propagate import Centered, Gamma, Gated, Halves, propagate, propagate_layers  # noqa: E402
+
+nn = torch.nn
+SETTINGS = {"hidden": (16,), "epochs": 10, "pretrain_epochs": 40, "batch_size": 50, "random_state": 0}
+pytestmark = pytest.mark.filterwarnings("ignore:The (clusters|gates) have collapsed")
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Columns that are far from zero, so that it matters from where they are seen."""
+    return (make_idc_synthetic(200, n_nuisance=4, random_state=0)[0] + 0.4).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return IDC(4, **SETTINGS).fit(table)
+
+
+def gating(d, scale=1.0):
+    torch.manual_seed(1)
+    network = nn.Sequential(nn.Linear(d, 6), nn.Tanh(), nn.Linear(6, d), nn.Tanh(), HardGate())
+    with torch.no_grad():
+        network[2].weight.mul_(4 * scale)
+    return network.double().requires_grad_(False)
+
+
+def coder(d):
+    torch.manual_seed(2)
+    return nn.Sequential(nn.Linear(d, 8), nn.ReLU(), nn.Linear(8, 3)).double().requires_grad_(False)
+
+
+class Constant(nn.Module):
+    """Gates that do not look at the row."""
+
+    def __init__(self, gates):
+        super().__init__()
+        self.gates = gates
+
+    def forward(self, x):
+        return self.gates
+
+
+# --- the signal takes all ----------------------------------------------------------------------------
+
+
+def test_relevance_is_that_of_frozen_gates():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(30, 5)))
+    x[0] = 0.0
+    gate, network = gating(5), coder(5)
+    gates = gate(x)
+    assert (gates == 0).any()
+    assert ((gates > 0) & (gates < 1)).any()
+    outputs = network(x * gates)
+    found = propagate(nn.Sequential(Gated(gate), *network), x, outputs, rules=Gamma(0.01))
+    for row in range(30):
+        # The gates of this row as numbers, in the weights of the first layer.
+        first = nn.Linear(5, 8).double().requires_grad_(False)
+        first.weight.copy_(network[0].weight * gates[row])
+        first.bias.copy_(network[0].bias)
+        frozen = nn.Sequential(first, *list(network)[1:])
+        one = slice(row, row + 1)
+        expected = propagate(frozen, x[one], outputs[one], rules=Gamma(0.01))
+        assert (found[one] - expected).abs().max() < 1e-10
+    assert not found[gates == 0].any()
+    assert torch.isfinite(found).all()
+
+
+def literal_gamma(weight, bias, inputs, relevance, gamma=0.01):
+    """The γ rule by loops over outputs, for one row."""
+    handed = np.zeros(len(inputs))
+    for w, b, r in zip(weight, bias, relevance, strict=True):
+        z = inputs * w
+        total = z.sum() + b
+        sign = 1.0 if total >= 0 else -1.0
+        favoured = np.where(sign * z > 0, z, 0.0)
+        bonus = favoured.sum() + (b if sign * b > 0 else 0.0)
+        denominator = total + gamma * bonus
+        if denominator:
+            handed += (z + gamma * favoured) / denominator * r
+    return handed
+
+
+def test_explanations_see_gated_columns_from_the_gated_mean(model, table):
+    """First layer: (x − x̄) ⊙ g(x); then activations, as they are; at the top the head's own split."""
+    ex = wc.explain(model, table)
+    net = wc.neuralize(model, table)
+    gates = model.local_gates(table).astype(np.float64)
+    assert (gates == 0).any()
+    assert not np.asarray(ex.values)[gates == 0].any()
+    np.testing.assert_array_equal(ex.assigned, model.labels_)
+    assert np.abs(ex.values.sum(axis=1) + ex.base_values - ex.explained).max() < 1e-10
+
+    trunk = net.features.trunk
+    layers = list(trunk.module)
+    assert isinstance(layers[0], Gated)
+    frozen = copy.deepcopy(nn.Sequential(*layers[1:])).double()
+    x, mean = torch.from_numpy(table).double(), torch.from_numpy(model.feature_means_).double()
+    torch.manual_seed(0)
+    at_outputs = torch.randn(len(x), trunk.n_outputs, dtype=torch.float64)
+    found = trunk.passage(table).relevance(at_outputs.numpy())
+    g = torch.from_numpy(gates)
+    expected = propagate(
+        frozen, x * g, at_outputs, rules={"0": Centered(mean * g, Gamma(0.01)), nn.Module: Gamma(0.01)}
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5 * float(expected.abs().max()))
+    # The layer in which columns meet, by the literal rule.
+    weights = frozen[0].weight.detach().numpy(), frozen[0].bias.detach().numpy()
+    assert isinstance(frozen[1], nn.BatchNorm1d)
+    scale = (frozen[1].weight / (frozen[1].running_var + frozen[1].eps).sqrt()).detach().numpy()
+    weight = weights[0] * scale[:, None]
+    bias = (weights[1] - frozen[1].running_mean.numpy()) * scale + frozen[1].bias.detach().numpy()
+    layer = propagate_layers(frozen, x * g, at_outputs, rules=Gamma(0.01))
+    for row in range(5):
+        moved = (x[row] - mean).numpy() * gates[row]
+        seen = bias + weight @ (mean.numpy() * gates[row])
+        literal = literal_gamma(weight, seen, moved, layer.layers["1"][row].numpy())
+        np.testing.assert_allclose(found[row], literal, rtol=1e-3, atol=1e-5 * np.abs(literal).max() + 1e-7)
+
+
+def test_columns_of_zeros_and_shut_gates_are_finite(model, table):
+    rows = table[:20].copy()
+    rows[:5] = 0.0
+    ex = wc.explain(model, rows)
+    assert np.isfinite(ex.values).all()
+    for method in ("gates", "gate_halves", "ig", "sensitivity"):
+        assert np.isfinite(wc.explain(model, rows, method=method).values).all()
+
+
+# --- half each ----------------------------------------------------------------------------------------
+
+
+def test_halves_of_a_product():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(20, 4)))
+    gate = gating(4, scale=0.5)
+    module = Gated(gate)
+    gates = gate(x)
+    relevance = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 4)))
+    parts = {
+        part: propagate_layers(module, x, relevance, rules={Gated: Halves(part)})
+        for part in ("both", "signal", "gates")
+    }
+    np.testing.assert_allclose(parts["signal"].inputs, relevance / 2, rtol=1e-12)
+    # What is fully open or shut does not depend on the row: its half stays.
+    half = torch.where((gates > 0) & (gates < 1), relevance / 2, 0.0)
+    assert (half == 0).any()
+    assert (half != 0).any()
+    down = propagate(gate[:-1], x, half)
+    np.testing.assert_allclose(parts["gates"].inputs, down, rtol=1e-12)
+    assert parts["gates"].inputs.abs().max() > 0
+    np.testing.assert_allclose(parts["both"].inputs, parts["signal"].inputs + down, rtol=1e-12, atol=1e-15)
+    for found in parts.values():
+        kept = sum(found.absorbed.values())
+        np.testing.assert_allclose(
+            found.inputs.sum(dim=1) + kept, relevance.sum(dim=1), rtol=1e-9, atol=1e-12
+        )
+    with pytest.raises(TypeError, match="Halves shares products, not sums"):
+        propagate(coder(4), x, torch.ones(20, 3, dtype=torch.float64), rules=Halves())
+    with pytest.raises(ValueError, match="part='other' is unknown, expected one of both, signal, gates"):
+        Halves("other")
+
+
+def test_groups_hand_relevance_to_their_value():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 2)))
+    layer = SharedGates(5, np.array([0, 1, 0, 1, 1]))
+    relevance = torch.from_numpy(np.random.default_rng(1).normal(size=(6, 5)))
+    found = propagate(nn.Sequential(layer), x, relevance)
+    literal = np.stack([relevance[:, [0, 2]].sum(dim=1), relevance[:, [1, 3, 4]].sum(dim=1)], axis=1)
+    np.testing.assert_allclose(found, literal, rtol=1e-12)
+
+
+def test_halves_are_reported_apart(model, table, tmp_path):
+    neon = wc.explain(model, table)
+    both, signal, gates = (
+        wc.explain(model, table, method="gate_halves", part=part) for part in ("both", "signal", "gates")
+    )
+    np.testing.assert_allclose(signal.values, neon.values / 2, rtol=1e-5, atol=1e-7)
+    largest = np.abs(neon.values).max()
+    np.testing.assert_allclose(both.values, signal.values + gates.values, atol=1e-5 * largest)
+    for ex in (both, signal, gates):
+        np.testing.assert_allclose(ex.explained, neon.explained, rtol=1e-9)
+    net = with_rules(wc.neuralize(model, table), {Gated: Halves(), nn.Module: Gamma(0.01)})
+    again = wc.load(wc.save(net, tmp_path / "net.npz"))
+    np.testing.assert_allclose(again.relevance(table).values, both.values, atol=1e-6 * largest)
+
+
+# --- gates as explanations ----------------------------------------------------------------------------
+
+
+def test_gates_are_an_explanation(model, table):
+    ex = wc.explain(model, table, method="gates")
+    np.testing.assert_array_equal(ex.values, model.local_gates(table).astype(float))
+    assert ex.provenance.method == "gates"
+    np.testing.assert_allclose(ex.evidence, wc.explain(model, table).evidence, rtol=1e-3, atol=1e-5)
+    behind = make_pipeline(StandardScaler(), IDC(4, **SETTINGS)).fit(table)
+    scaled = behind[0].transform(table)
+    found = wc.explain(behind, table, method="gates").values
+    np.testing.assert_allclose(found, behind[-1].local_gates(scaled), atol=1e-5)
+    assert not np.asarray(wc.explain(behind, table).values)[found == 0].any()
+    with pytest.raises(TypeError, match="method='gate_halves' reads the gates"):
+        from sklearn.cluster import KMeans
+
+        wc.explain(KMeans(2, n_init=1, random_state=0).fit(table), table, method="gate_halves")
+
+
+def test_clusters_have_an_explanation(model, table, tmp_path):
+    ex = model.global_explanation()
+    np.testing.assert_array_equal(ex.values, model.global_gates_.astype(float))
+    np.testing.assert_array_equal(ex.clusters, range(4))
+    np.testing.assert_array_equal(ex.data, model.cluster_means_)
+    for cluster in np.unique(model.labels_):
+        own = table[model.labels_ == cluster]
+        np.testing.assert_allclose(model.cluster_means_[cluster], own.mean(axis=0), rtol=1e-4, atol=1e-5)
+        gates = model.local_gates(own).mean(axis=0)
+        np.testing.assert_allclose(model.cluster_gates_[cluster], gates, rtol=1e-4, atol=1e-6)
+    again = wc.load(ex.save(tmp_path / "ex.npz"))
+    np.testing.assert_array_equal(again.values, ex.values)
+    selected = (model.cluster_gates_[np.unique(model.labels_)] > 0.5).any(axis=0)
+    np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(selected))
+
+
+def test_gates_beside_relevance(model, table):
+    from scipy.stats import spearmanr
+
+    found = model.compare_gates(table)
+    gates, relevance = model.local_gates(table), np.abs(wc.explain(model, table).values)
+    np.testing.assert_array_equal(found.n_open, (gates > 0).sum(axis=1))
+    for row in (0, 7, 60):
+        opened = gates[row] > 0
+        if len(np.unique(gates[row, opened])) > 1:
+            expected = spearmanr(gates[row, opened], relevance[row, opened]).statistic
+            assert found.correlation[row] == pytest.approx(expected)
+        descending = np.sort(relevance[row])[::-1]
+        held = [descending[:count].sum() >= 0.9 * descending.sum() for count in range(len(descending) + 1)]
+        assert found.n_relevant[row] == held.index(True)
+    assert "gates of a row are open" in str(found)
+    assert 0 <= found.decided_otherwise <= 1
+
+
+def test_gates_computed_anew_may_decide_otherwise(table):
+    """Row by row: the most relevant open column at its mean, by the row's gates and by new ones."""
+    model = IDC(4, **{**SETTINGS, "pretrain_epochs": 12}).fit(table)
+    ex = wc.explain(model, table)
+    network = model.model_
+    different = []
+    for row, relevance in zip(table, np.asarray(ex.values), strict=True):
+        x = torch.from_numpy(row[None])
+        with torch.no_grad():
+            gates = network.local_gates(x)
+            opened = (gates > 0).numpy()[0]
+            count = max(1, int(0.1 * opened.sum()))
+            size = np.where(opened, np.abs(relevance), -1.0)
+            removed = np.argsort(-size, kind="stable")[:count]
+            changed = x.clone()
+            changed[0, removed] = torch.from_numpy(model.feature_means_[removed])
+            frozen = network.logits(network.autoencoder.encoder(changed * gates)).argmax()
+            anew = network.logits(network.embed(changed)).argmax()
+        different.append(bool(frozen != anew))
+    assert decided_otherwise(ex) == pytest.approx(np.mean(different), abs=1 / len(table))
+
+
+# --- pictures -----------------------------------------------------------------------------------------
+
+
+def test_pictures(model, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    ex = wc.explain(model, table)
+    figure = ex.plot.gates_and_relevance(rows=[3, 8], path=tmp_path / "rows.png")
+    assert (tmp_path / "rows.png").exists()
+    gates, relevance = figure.axes[:2]
+    np.testing.assert_allclose(gates.images[0].get_array(), model.local_gates(table[[3, 8]]), atol=1e-6)
+    largest = np.abs(ex.values[[3, 8]]).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        relevance.images[0].get_array(), ex.values[[3, 8]] / np.where(largest, largest, 1)
+    )
+    figure = ex.plot.gates_and_relevance(by="clusters")
+    drawn = figure.axes[0].images[0].get_array()
+    np.testing.assert_allclose(drawn, model.cluster_gates_[np.unique(model.labels_)], atol=1e-5)
+    figure = wc.plots.gates_and_relevance(ex[:2], rows=[0], image_shape=(1, 7))
+    assert [axis.get_ylabel() for axis in figure.axes] == ["input", "gates", "relevance"]
+    np.testing.assert_allclose(figure.axes[1].images[0].get_array(), model.local_gates(table[:1]), atol=1e-6)
+    with pytest.raises(ValueError, match="by='cells' is unknown, expected one of rows, clusters"):
+        ex.plot.gates_and_relevance(by="cells")
+    with pytest.raises(TypeError, match="IDC was given, expected an explanation"):
+        wc.plots.gates_and_relevance(model)
