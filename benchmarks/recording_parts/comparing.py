@@ -68,7 +68,7 @@ ASKED_TO_CHANGE: dict[str, Change] = {
     ),
     "measures: audit of *": Change(_VERDICT, ("verdict*",)),
     "measures: generated data": Change(
-        "SYNTH's other dimensions are wide enough now to hide the clusters from an autoencoder, as in its paper",
+        "SYNTH's other dimensions are wide enough now to hide the clusters from an autoencoder",
         ("make_synth/*",),
     ),
     "deep: fit of AutoencoderKMeans, usual layers": Change(

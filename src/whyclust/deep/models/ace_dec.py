@@ -59,9 +59,10 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
     centroids : {"mini-batch", "alternating"}
         How centroids that have no gradients move: with every batch of embedded rows as it is; or by the
         base's own steps, after those of the network.
-    views : {"spaces", "whole"}
-        Where the base augments rows: whether the original is reconstructed from the cluster space and the
-        augmented row from the shared space, as the paper writes, or both from both.
+    views : {"whole", "spaces"}
+        Where the base augments rows: whether both are reconstructed from both spaces, or the original from
+        the cluster space and the augmented row from the shared space, as the paper writes. The latter needs
+        all of the row in either space, and weights end near ½: no dimension is left to the clusters alone.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
     starts: int = setting(10, whole(1))
     orthogonal: str = setting("free", choice(["free", "penalty", "exact"]))
     centroids: str = setting("mini-batch", choice(["mini-batch", "alternating"]))
-    views: str = setting("spaces", choice(["spaces", "whole"]))
+    views: str = setting("whole", choice(["whole", "spaces"]))
 
     # Networks 500–500–2000 with ten dimensions, and linear ones as wide as the table for SYNTH-25 (section
     # 4); batches and epochs are those of the public re-implementation, the paper's are in a supplement.
