@@ -1,4 +1,4 @@
-"""Tables 3, 4 and 5 of the IDC paper: images, with and without gates, rows that were not seen, and parts left out.
+"""Tables 3, 4 and 5 of the IDC paper: images, with and without gates, unseen rows, and parts left out.
 
 MNIST: 10,000 rows for training and the test part, which no fit has seen; 10,000 rows of Fashion-MNIST; the
 test part of CIFAR-10 with convolutions at a quarter of the paper's width; and parts of the loss left out.
