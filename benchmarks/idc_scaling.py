@@ -1,4 +1,4 @@
-"""Appendix H of the IDC paper and the rate of its steps: how time grows with rows, and what the machine could do.
+"""Appendix H of the IDC paper: how time grows with rows; and how near steps are to what the machine can do.
 
 Times a fit of growing numbers of rows, which grow by the same epochs, and fits the exponent of n; then an
 epoch of all rows of a table like TOX-171 (171 × 5,748) beside the matrix products alone that it cannot do

@@ -158,8 +158,8 @@ def page(result: dict[str, Any]) -> str:
             is the mean over unordered pairs; as released, the diagonal counts."""
         ),
         "",
-        "| model | explanation | ACC | NMI | uniqueness | diversity | as released | faithfulness | Algorithm 1 "
-        "| CPU seconds |",
+        "| model | explanation | ACC | NMI | uniqueness | diversity | as released | faithfulness "
+        "| Algorithm 1 | CPU seconds |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (model, explanation), printed in ROWS.items():
