@@ -145,7 +145,9 @@ def measure(data: str, model: str, seed: int, pretraining: int, epochs: int) -> 
     settings |= {"random_state": seed} if "random_state" in known else {}
     settings |= {"n_clusters": k} if "n_clusters" in known else {}
     if name == "relevance":
-        settings["clusterer"] = KMeans(k, n_init=10, random_state=seed)
+        settings["estimator"] = KMeans(k, n_init=10, random_state=seed)
+    if name == "CAE":
+        settings["max_tries"] = 5  # as its authors do, while it is undecided
     chosen = selector(**settings).fit(X)
     labels = KMeans(k, n_init=10, random_state=seed).fit_predict(chosen.transform(X))
     first = [names[i] for i in np.argsort(chosen.ranking_, kind="stable")[:10]]
