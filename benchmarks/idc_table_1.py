@@ -103,21 +103,16 @@ def measure(
         rows = X[chosen]
         explained = _explained(one, rows, explanation, unseen)
         strongest = _strongest(np.asarray(explained.values))
-        parts["uniqueness"].append(float(uniqueness(strongest, rows).value))
-        clusters = np.stack(
-            [
-                np.abs(strongest[labels[chosen] == k]).mean(axis=0)
-                if (labels[chosen] == k).any()
-                else np.zeros(X.shape[1])
-                for k in np.unique(labels)
-            ]
-        )
-        parts["diversity"].append(100.0 * float(diversity(clusters, top=TOP)))
-        parts["diversity released"].append(100.0 * float(diversity(clusters, top=TOP, form="released")))
-        if number < 2:  # a pass over the rows for each feature
-            parts["faithfulness"].append(
-                float(faithfulness(one, rows, strongest, labels=y[chosen]).correlation)
+        parts["uniqueness"].append(float(uniqueness(strongest, rows, as_sets=True, form="released").value))
+        own = [strongest[labels[chosen] == k] for k in np.unique(labels[chosen])]
+        means = [np.abs(part).mean(axis=0) for part in own if part.any()]  # shut gates are no features
+        for name, form in (("diversity", "mean"), ("diversity released", "released")):
+            known = len(means) > 1
+            parts[name].append(
+                100.0 * float(diversity(np.stack(means), top=TOP, form=form)) if known else np.nan
             )
+        if number < 2:  # a pass over the rows for each feature
+            parts["faithfulness"].append(float(faithfulness(one, rows, strongest, labels=y[chosen]).value))
     found |= {name: float(np.mean(numbers)) for name, numbers in parts.items()}
     found["features"] = float((strongest != 0).sum(axis=1).mean())
     if model == "IDC":
@@ -153,9 +148,8 @@ def page(result: dict[str, Any]) -> str:
         one_line(
             f"""In brackets the paper's. IDC with {first["pretraining"]} and {first["epochs"]} epochs (paper:
             300 and 700), TELL with {TELL_EPOCHS} (3,001), networks sized to the table. The fifteen features
-            that are largest in size; uniqueness is that of whyclust's default neighbourhood and in the units
-            of each explanation, so that rows of different explanations cannot be compared by it. Diversity
-            is the mean over unordered pairs; as released, the diagonal counts."""
+            that are largest in size; uniqueness is that of their sets, as released (the nearest neighbour).
+            Diversity is the mean over unordered pairs; as released, the diagonal counts."""
         ),
         "",
         "| model | explanation | ACC | NMI | uniqueness | diversity | as released | faithfulness "

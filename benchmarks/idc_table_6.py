@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from whyclust.select import DUFS, MCFS, SRCFS, ConcreteAutoencoder, LaplacianScore, RelevanceSelector
 
 from deep_parts.models import scored
 from deep_parts.tables import of, one_line, values
 from running_parts.running import arguments, measure_runs
 from whyclust.deep import IDC
+from whyclust.select import DUFS, MCFS, SRCFS, ConcreteAutoencoder, LaplacianScore, RelevanceSelector
 
 SELECTORS: dict[str, Any] = {
     "LS": LaplacianScore,

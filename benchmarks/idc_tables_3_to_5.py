@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.cluster import KMeans
-from whyclust.deep.models.gated_clustering import GatedClusteringModel
 
 import whyclust as wc
 from deep_parts.models import scored
 from deep_parts.tables import of, one_line, values
 from running_parts.running import arguments, measure_runs
 from whyclust.deep import IDC
+from whyclust.deep.models.gated_clustering import GatedClusteringModel
 
 # Accuracy and features in the paper.
 PAPER: dict[tuple[str, str], tuple[float, float | None]] = {
