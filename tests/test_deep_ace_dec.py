@@ -879,6 +879,9 @@ def test_presets():
         ValueError, match="No preset of ACeDeC is called 'moon', expected one of mnist, fmnist"
     ):
         ACeDeC.preset("moon")
+    for wrong, told in ((DEC, "the class DEC"), (3, "a int")):
+        with pytest.raises(TypeError, match=f"^base is {told}, expected a centroid-based deep clustering"):
+            ACeDeC.preset("usps", base=wrong)
 
 
 @pytest.mark.parametrize(

@@ -388,6 +388,13 @@ def test_a_function_is_left_out_of_a_file(wrapped, tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.labels_)
 
 
+@pytest.mark.parametrize("kind", [MaskAndJitter, TurnAndShift])
+def test_a_class_is_no_function_of_rows(kind):
+    told = f"augment is the class {kind.__name__}, expected None, .* TurnAndShift\\(image_shape\\)"
+    with pytest.raises(TypeError, match=told):
+        DCN(2, augment=kind).fit(np.eye(4))
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_views_are_resumed(wrapped, tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(24, D)).astype(np.float32)

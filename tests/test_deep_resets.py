@@ -133,7 +133,30 @@ def test_the_target_is_that_of_the_new_centroids(wrapped, table):
         q = model.probabilities(model.embed(data))
     assert not torch.equal(model.target, before)
     np.testing.assert_allclose(model.target, target_distribution(q), rtol=1e-5)
-    np.testing.assert_array_equal(model.labels, q.argmax(dim=1))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("kind", [DEC, IDEC])
+def test_labels_of_the_former_centroids_are_compared_with_none(kind, wrapped, table):
+    model = built(kind, wrapped=wrapped)
+    model.settings.set_params(tol=0.5)
+    data = torch.from_numpy(table)
+    with torch.no_grad():
+        assert not model.update_target(data, 0)
+        assert model.update_target(data, 4)  # no label has changed
+        model.soft_reset(data, torch.Generator().manual_seed(0))
+        assert not model.update_target(data, 8)
+        assert model.update_target(data, 12)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("kind", [DEC, IDEC])
+def test_a_reset_does_not_end_the_fit(kind, wrapped, table):
+    # The first update of an epoch sees the labels that the reset has just left.
+    base = small(kind, pretrain_epochs=1, epochs=3, reset_every=1, update_interval=4)
+    base.set_params(tol=0.5)
+    model = (ACeDeC(base, space_epochs=1) if wrapped else base).fit(table)
+    assert len(model.history_["clustering"]["clustering"]) == 3
 
 
 @pytest.mark.parametrize("kind", [DCN, DEC, IDEC])

@@ -140,6 +140,7 @@ def test_centres_without_rows_are_moved_to_the_farthest_row(rows):
         model.weight[1:] = -0.002 * z.mean(dim=0) / z.mean(dim=0).norm()  # two of them on top of another
         before = model.weight.clone()
         model.revive(rows, 5)
+        model.revive(rows, 0)  # nothing has been learned yet
         assert torch.equal(model.weight, before)
         outputs = model.logits(z)
         empty = sorted(set(range(K)) - set(outputs.argmax(dim=1).tolist()))

@@ -97,6 +97,19 @@ def test_released_diversity_of_rows_goes_by_their_median(ex):
         metrics.diversity(ex, top=3, form="median")
 
 
+def test_a_feature_of_exactly_half_of_the_rows_counts_in_the_released_form(ex):
+    first = np.abs(ex.values).argmax(axis=1)
+    rows = []
+    for cluster in np.unique(ex.clusters):
+        members = np.flatnonzero(ex.clusters == cluster)
+        rows += [members[0], members[first[members] != first[members[0]]][0]]
+    labels = np.repeat(np.arange(3), 2)
+    gates = np.eye(ex.shape[1])[first[rows]]  # a median of one half
+    found = metrics.diversity(ex[rows], top=1, form="released")
+    assert found == pytest.approx(literal_released_diversity(labels, gates, 3), abs=1e-14)
+    assert found < 1.0
+
+
 def test_features_without_importance_never_count():
     # Top 3 of the first cluster are only 0 and 1; otherwise the zeros of both would meet.
     gates = [[1.0, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 1.0]]

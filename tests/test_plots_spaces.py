@@ -385,6 +385,18 @@ def test_what_is_ignored_is_found_block_by_block(digits, monkeypatch):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-5, atol=1e-6)
 
 
+def test_nothing_is_ignored_of_columns_at_their_means(digits):
+    rows = DIGITS[:6].astype(float)
+    means = digits.feature_means_
+    rows[:, :32] = means[:32]
+    rows[5] = means
+    found = wc.explain(digits, rows, space="shared")
+    assert np.abs(found.values[:, :32]).max() == 0.0
+    assert np.abs(found.values[:5]).max() > 0.0
+    assert np.abs(found.values[5]).max() == 0.0
+    np.testing.assert_allclose(found.base_values[5], found.evidence[5])
+
+
 def test_a_later_fit_does_not_change_what_an_explanation_tells():
     model = fitted(POINTS, 4)
     ex = wc.explain(model, POINTS)
@@ -415,6 +427,43 @@ def test_the_report_tells_what_is_used_and_what_is_ignored(synth, tmp_path):
             first = f"{NAMES[top[0]]} ({means[top[0]] / means.sum():.0%})"
             assert words.strip().startswith(first)
     assert section.count('class="track"') == len(deep.cluster_weights_)
+
+
+def test_the_report_of_what_is_ignored_claims_no_reasons(synth, tmp_path):
+    ex = wc.explain(synth, TABLE, space="shared")
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    assert "<h1>What do these clusters ignore?</h1>" in page
+    assert "<h3>What is ignored of its rows</h3>" in page
+    assert "<h3>Rows of which least is ignored</h3>" in page
+    assert "mean of what is ignored" in page
+    least = ex.summary()[0].borderline[0]
+    assert f'{least}</strong> <span class="quiet">ignored: {ex.evidence[least]:.4g}</span>' in page
+    assert "it is no reason for a cluster" in page
+    # Words that are right for what clusters use.
+    for word in ("Why", "vidence", "next:", "orderline", "competi", "speaks for"):
+        assert word not in page, word
+    own = ex.to_html(tmp_path / "page.html", title="Mine").read_text()
+    assert "<h1>Mine</h1>" in own
+
+
+def test_pictures_of_what_is_ignored_are_called_so(digits, tmp_path):
+    ex = wc.explain(digits, DIGITS.reshape(-1, 8, 8)[:40], space="shared")
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    assert "least ignored: row" in page
+    assert "borderline: row" not in page
+
+
+def test_the_summary_of_what_is_ignored_says_so(synth, tmp_path):
+    ex = wc.explain(synth, TABLE, space="shared")
+    for one in (ex, wc.load(ex.save(tmp_path / "ex.npz"))):
+        lines = repr(one.summary()).splitlines()
+        assert [line.split(":")[0] for line in lines] == [f"ignored in cluster {k}" for k in range(4)]
+        head = one.summary()._repr_html_().split("</tr>")[0]
+        assert "<th>ignored</th><th>mainly in</th>" in head
+        assert "evidence" not in head
+    used = wc.explain(synth, TABLE).summary()
+    assert repr(used).startswith("cluster 0: ")
+    assert "<th>evidence</th><th>set apart by</th>" in used._repr_html_()
 
 
 def test_sections_where_there_is_nothing_to_tell(synth, tmp_path):

@@ -122,6 +122,16 @@ def test_mcfs_embeds_by_the_generalised_eigenproblem(table, few, monkeypatch):
         assert np.abs(found[:, k] - expected).max() < 1e-8
 
 
+@pytest.mark.parametrize("few", [0, 500])
+def test_mcfs_with_a_row_that_stands_alone(table, few, monkeypatch):
+    table[7] = 1e6  # its weights are too small for a number
+    monkeypatch.setattr(mcfs, "_FEW_ROWS", few)
+    graph = neighbour_graph(table, 5, bandwidth=100.0)
+    assert graph.sum(axis=1)[7] == 0
+    assert np.isfinite(flat_embedding(graph, 3, 0)).all()
+    assert np.isfinite(MCFS(4, bandwidth=100.0, random_state=0).fit(table).scores_).all()
+
+
 @pytest.mark.parametrize("wanted", [2, 5, 12])
 def test_mcfs_coefficients_solve_the_penalised_regression(table, wanted):
     """Optimal for min ‖y − X a‖² + β |a|₁ with some β, and no more of them than wanted (Eqs. 3 and 5)."""
@@ -239,6 +249,16 @@ def test_concrete_layer_is_that_of_the_paper():
     )
 
 
+def test_rounds_see_the_columns_in_the_order_of_the_table(planted):
+    selector = RelevanceSelector(3, estimator=KMeans(3, n_init=2, random_state=0), n_rounds=2).fit(planted)
+    centers = selector.estimator_.cluster_centers_
+    left = np.flatnonzero(selector.ranking_ <= centers.shape[1])
+    assert len(left) == 9
+    labels = selector.estimator_.labels_
+    means = [planted[labels == k][:, left].mean(axis=0) for k in range(3)]
+    np.testing.assert_allclose(centers, means, atol=1e-10)
+
+
 # --- behaviour -----------------------------------------------------------------------------------
 
 LEARNED = {
@@ -289,11 +309,29 @@ def test_neurons_that_take_the_same_column_leave_room_for_the_next():
 
 def test_neurons_that_have_not_decided_are_told_of(table):
     with pytest.warns(
-        ConvergenceWarning, match=r"not decided after 2 epochs: .*Raise epochs or max_tries\.$"
+        ConvergenceWarning,
+        match=r"not decided after 2 epochs: .* is 0\.\d{3} on .*Raise epochs or max_tries\.$",
     ):
         ConcreteAutoencoder(2, epochs=2, random_state=0).fit(table)
     with pytest.warns(ConvergenceWarning, match="not decided after 8 epochs"):
         ConcreteAutoencoder(2, epochs=2, max_tries=3, random_state=0).fit(table)
+
+
+def test_another_try_begins_elsewhere_and_is_twice_as_long(table, monkeypatch):
+    from whyclust.select import torch_training
+
+    seen, plain = [], torch_training.trained
+
+    def trained(make, X, seed, device):
+        model, history = plain(make, X, seed, device)
+        seen.append((seed, model.epochs))
+        return model, history
+
+    monkeypatch.setattr(torch_training, "trained", trained)
+    with pytest.warns(ConvergenceWarning, match="not decided after 4 epochs"):
+        ConcreteAutoencoder(2, hidden=(4,), epochs=1, max_tries=3, random_state=0).fit(table)
+    assert [epochs for _, epochs in seen] == [1, 2, 4]
+    assert len({seed for seed, _ in seen}) == 3
 
 
 def test_gates_tell_how_many_columns_to_keep(planted):
@@ -376,11 +414,32 @@ def test_sparse_tables_are_refused_by_the_others(kind):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("suffix", ["npz", "json"])
 def test_saved_and_loaded(table, kind, suffix, tmp_path):
-    settings = {"estimator": SubKMeans(2, n_init=1, random_state=0)} if kind is RelevanceSelector else {}
-    selector = short(kind, n_features_to_select=5, **settings).fit(table)
+    selector = short(kind, n_features_to_select=5).fit(table)
     again = wc.load(wc.save(selector, tmp_path / f"selector.{suffix}"))
     assert np.array_equal(again.scores_, selector.scores_)
     assert np.array_equal(again.transform(table), selector.transform(table))
+    if kind is RelevanceSelector:
+        assert np.array_equal(again.estimator_.predict(table), selector.estimator_.predict(table))
+
+
+def test_a_selector_with_a_clustering_of_ours_is_saved(table, tmp_path):
+    selector = RelevanceSelector(5, estimator=SubKMeans(2, n_init=1, random_state=0)).fit(table)
+    again = wc.load(wc.save(selector, tmp_path / "selector.npz"))
+    assert again.estimator.n_clusters == 2
+    assert np.array_equal(again.transform(table), selector.transform(table))
+
+
+def test_a_selector_of_k_means_is_loaded_where_nothing_was_imported(table, tmp_path):
+    path = wc.save(RelevanceSelector(5, random_state=0).fit(table), tmp_path / "selector.npz")
+    code = f"import whyclust; print(type(whyclust.load({str(path)!r}).estimator_).__name__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "KMeans"
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.29, 29), (0.57, 57), (0.295, 29), (0.001, 1), (1.0, 100)])
+def test_shares_are_not_lost_to_rounding(share, expected):
+    X = np.random.default_rng(0).normal(size=(12, 100))
+    assert LaplacianScore(share).fit(X).n_features_ == expected
 
 
 # --- odd tables and bad input ----------------------------------------------------------------------
@@ -418,6 +477,35 @@ def test_bad_input_gets_one_sentence(table, kind):
         short(kind).fit(table[:1])
     with pytest.raises(NotFittedError):
         short(kind).transform(table)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_numbers_too_large_to_be_squared_get_one_sentence(table, kind):
+    # Networks compute in single precision.
+    factor = 1e13 if kind in SHORT else 1e160
+    for X in (table, sp.csr_array(table)) if kind in SPARSE else (table,):
+        with pytest.raises(ValueError, match=r"^X holds values as large as \S+, .*: rescale the columns"):
+            short(kind).fit(X * factor)
+
+
+@pytest.mark.parametrize("kind", [LaplacianScore, MCFS, SRCFS])
+def test_a_bandwidth_that_leaves_no_neighbours_gets_one_sentence(table, kind):
+    with pytest.raises(ValueError, match=r"^bandwidth=1e-300 is so small that no row has a neighbour"):
+        kind(bandwidth=1e-300).fit(table)
+
+
+def test_mcfs_with_more_clusters_than_rows(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    few = MCFS(2, n_clusters=40).fit(X)
+    monkeypatch.setattr(mcfs, "_FEW_ROWS", 0)
+    many = MCFS(2, n_clusters=40, random_state=0).fit(X)
+    assert few.coefficients_.shape == many.coefficients_.shape == (11, 3)
+
+
+@pytest.mark.parametrize("hidden", [(0,), (-2,), (2.5,), ("a",), (8, None)])
+def test_layers_that_make_no_sense(table, hidden):
+    with pytest.raises(ValueError, match=r"^hidden=\(.*\), expected the sizes of the hidden layers"):
+        ConcreteAutoencoder(hidden=hidden, epochs=1).fit(table)
 
 
 def test_parameters_are_checked(table):

@@ -400,3 +400,22 @@ def test_saved_and_loaded(blobs, suffix, tmp_path):
     assert np.array_equal(again.transform(X), model.transform(X))
     net = wc.load(wc.save(wc.neuralize(model), tmp_path / f"net.{suffix}"))
     assert np.array_equal(net.relevance(X).values, wc.explain(again, X).values)
+
+
+def test_numbers_whose_squares_overflow_get_one_sentence(blobs):
+    with pytest.raises(ValueError, match=r"^X holds values as large as \d.*rescale the columns"):
+        SubKMeans(2, n_init=1, random_state=0).fit(blobs[0] * 1e160)
+
+
+def test_squares_of_single_precision_are_summed_in_double(blobs):
+    X = (blobs[0] * 1e30).astype(np.float32)
+    assert np.isfinite(SubKMeans(2, n_init=1, random_state=0).fit(X).inertia_)
+
+
+def test_starts_are_compared_by_the_cost_and_the_price_of_found_dimensions(blobs):
+    X = blobs[0] - blobs[0].mean(axis=0)
+    found, given = SubKMeans(4, tol=0.01), SubKMeans(4, n_components=2)
+    split = given._run(X, 0.0, np.random.RandomState(0))
+    cost = given._objective(X, split, 7.0)
+    assert cost == given._objective(X, split, 0.0)
+    assert found._objective(X, split, 7.0) == pytest.approx(cost + 2 * 7.0)

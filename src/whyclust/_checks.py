@@ -34,6 +34,22 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     return float(value)
 
 
+def refuse_too_large(X: Any, most: float = 1e150) -> None:
+    """Refuse a table, dense or sparse, with numbers whose squares are none any more.
+
+    >>> refuse_too_large(np.array([[1.0, 1e200]]))
+    Traceback (most recent call last):
+    ValueError: X holds values as large as 1e+200, expected at most 1e+150: rescale the columns
+    (StandardScaler in a Pipeline).
+    """
+    largest = float(max(X.max(), -X.min()))
+    if largest > most:
+        raise ValueError(
+            f"X holds values as large as {largest:.3g}, expected at most {most:g}: rescale the columns "
+            "(StandardScaler in a Pipeline)."
+        )
+
+
 def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     """Refuse what is not among the choices.
 

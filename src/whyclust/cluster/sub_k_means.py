@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from whyclust._checks import refuse_too_large
 from whyclust.cluster._distances import FloatArray, IntArray
 from whyclust.cluster._feature_space import fill_empty_clusters
 from whyclust.cluster._margins import inverse_mean_margin
@@ -174,6 +175,7 @@ class SubKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             The fitted estimator.
         """
         X = self._validated(X, reset=True)
+        refuse_too_large(X)
         check_enough_distinct_points(X, self.n_clusters)
         if self.n_components is not None and self.n_components > X.shape[1]:
             raise ValueError(

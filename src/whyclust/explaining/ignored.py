@@ -2,9 +2,9 @@
 
 The score is s = ‖β_ss ⊙ Vᵀ(z − μ)‖², how far the row lies from the mean where clusters are not compared. It
 equals w·(z − μ) with w = V β_ss² Vᵀ(z − μ). With w held as it is for the row, this is a linear head, folded
-with the encoder's last linear layers and propagated as those of clusters are; what the same head gives to
-the columns at their means is taken off, and the rest is base. For a linear encoder this is the Shapley
-value of the quadratic s, seen from the mean.
+with the encoder's last linear layers and propagated as those of clusters are, seen from the columns' means:
+a column at its mean gets nothing. The rest is base. For a linear encoder this is the Shapley value of the
+quadratic s, seen from the mean.
 """
 
 from __future__ import annotations
@@ -135,10 +135,8 @@ def _shared_of(net: Neuralized, estimator: ShowsSpaces, rows: Any) -> tuple[NDAr
     activations = passage.activations.astype(np.float64)
     last = AffineMap.identity(activations.shape[1]) if last is None else last
     heads, scores = _heads(estimator, last(activations), last)
-    trunk: Any = features.trunk
-    seen = trunk.passage(np.repeat(trunk.reference[None], len(encoded), axis=0))
-    here = features.relevance(passage, heads * activations)
-    return scores, here - features.relevance(seen, heads * seen.activations)
+    # The first layer is seen from the columns' means, so that there is nothing to be taken off.
+    return scores, features.relevance(passage, heads * activations)
 
 
 def _heads(estimator: ShowsSpaces, z: NDArray, to_embedding: AffineMap) -> tuple[NDArray, NDArray]:

@@ -39,12 +39,14 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
         }
         for row in cluster.features.to_dict("records")
     ]
+    ignored = explanation.question.about == "ignored"
     # The strongest ones in either direction come first; a column that speaks against counts, too.
     ranked = sorted(range(len(features)), key=lambda position: -features[position]["width"])
     shown, rest = set(ranked[:TOP_FEATURES]), ranked[TOP_FEATURES:MORE_FEATURES]
     return {
         "id": explanation.short_name(cluster.cluster),
         "is_noise": cluster.is_noise,
+        "ignored": ignored,
         # Given where the surrogate does not reproduce it well enough.
         "doubt": None if explanation.fidelity is None else explanation.fidelity.doubt(cluster.cluster),
         "anchor": f"cluster-{_slug(cluster.cluster)}",
@@ -72,11 +74,12 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
     chosen = list(positions)[:ROWS_OF_A_KIND]
     some = explanation[chosen]
     columns, relevances = some.top(ROW_FEATURES)
+    ignored = explanation.question.about == "ignored"  # what is ignored is so for no other cluster
     return [
         {
             "name": some.index[row],
             "evidence": some.evidence[row],
-            "competitor": some.named(some.competitors[row]),
+            "competitor": None if ignored else some.named(some.competitors[row]),
             "others": float(some.explained[row] - some.base_values[row] - relevances[row].sum())
             if columns.shape[1] < len(explanation.feature_names)
             else None,
@@ -120,7 +123,8 @@ def _pictures(explanation: Explanation, cluster: Any) -> list[dict[str, Any]]:
     kind, values = explanation.kind, np.asarray(explanation.values)
     members = np.flatnonzero(explanation.clusters == cluster.cluster)
     chosen = [("mean of the cluster", members)]
-    for told, positions in (("typical", cluster.typical), ("borderline", cluster.borderline)):
+    least = "least ignored" if explanation.question.about == "ignored" else "borderline"
+    for told, positions in (("typical", cluster.typical), (least, cluster.borderline)):
         for row in list(positions)[:ROWS_OF_A_KIND]:
             chosen.append((f"{told}: row {explanation.index[row]}", np.array([row])))
     shown = [(caption, kind.show(explanation.data, values, rows, caption)) for caption, rows in chosen]

@@ -84,9 +84,10 @@ def render(
 
     page = Page(explanation, list(notes), elbow, facts or {}, audit, fill)
     made = sections(page)
+    ignored = explanation.question.about == "ignored"
     return fill(
         "page",
-        title=title or "Why these clusters?",
+        title=title or ("What do these clusters ignore?" if ignored else "Why these clusters?"),
         n_rows=len(explanation.clusters),
         n_features=len(explanation.feature_names),
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),

@@ -154,6 +154,7 @@ def _how(page: Page) -> Markup:
         "how",
         certificate=page.certificate,
         heading=page.certificate_heading,
+        ignored=page.explanation.question.about == "ignored",
         parts=explained_parts(page.explanation),
         facts={**_facts(page.explanation), **page.facts},
         versions=versions(),
@@ -162,12 +163,13 @@ def _how(page: Page) -> Markup:
 
 def _facts(explanation: Explanation) -> dict[str, object]:
     made = explanation.provenance
+    ignored = explanation.question.about == "ignored"  # a question without competitors
     facts = {
         "method": made.method,
         "model": made.model,
         "labels from": made.labels,
         "scores of the clusters from": made.head,
-        "competitors pooled by": made.pool,
+        "competitors pooled by": None if ignored else made.pool,
         "number of clusters": made.n_clusters,
         "question answered": str(explanation.question),
         "threshold": explanation.question.threshold,
@@ -175,7 +177,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
         **explanation.kind.facts(),
         "rows": len(explanation.clusters),
         "columns": len(explanation.feature_names),
-        "β (sharpness of the pooling over competitors)": explanation.beta,
-        "rule that shares relevance among competitors": explanation.rule,
+        "β (sharpness of the pooling over competitors)": None if ignored else explanation.beta,
+        "rule that shares relevance among competitors": None if ignored else explanation.rule,
     }
     return {name: value for name, value in facts.items() if value is not None}

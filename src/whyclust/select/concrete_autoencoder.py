@@ -88,7 +88,7 @@ class ConcreteAutoencoder(RankingSelector):
     >>> from whyclust.select import ConcreteAutoencoder
     >>> hidden = np.random.default_rng(0).normal(size=(80, 1))
     >>> X = np.hstack([hidden, 2.0 * hidden, -hidden, 0.01 * np.ones((80, 3))])
-    >>> selector = ConcreteAutoencoder(1, hidden=(16,), epochs=100, learning_rate=0.05, random_state=0)
+    >>> selector = ConcreteAutoencoder(1, hidden=(16,), epochs=200, learning_rate=0.05, random_state=0)
     >>> selector.fit(X).choices_ < 3
     array([ True])
     """
@@ -106,6 +106,7 @@ class ConcreteAutoencoder(RankingSelector):
         "device": "no_validation",
         "random_state": ["random_state"],
     }
+    _largest = 1e12  # single precision
 
     def __init__(
         self,
@@ -134,7 +135,16 @@ class ConcreteAutoencoder(RankingSelector):
         self.device = device
         self.random_state = random_state
 
+    def _layers(self) -> list[int]:
+        if not all(isinstance(size, (int, np.integer)) and size >= 1 for size in self.hidden):
+            raise ValueError(
+                f"hidden={self.hidden!r}, expected the sizes of the hidden layers, such as (320,), or () for "
+                "none."
+            )
+        return [int(size) for size in self.hidden]
+
     def _scores(self, X: NDArray) -> NDArray:
+        layers = self._layers()
         concrete, training = with_torch("torch_concrete", self), with_torch("torch_training", self)
         n_rows, n_features = X.shape
         seed = int(check_random_state(self.random_state).randint(SEEDS))
@@ -144,7 +154,7 @@ class ConcreteAutoencoder(RankingSelector):
                 lambda generator, epochs=epochs: concrete.ConcreteSelector(
                     n_features,
                     self._count(n_features),
-                    [int(size) for size in self.hidden],
+                    layers,
                     generator,
                     epochs=epochs,
                     batch_size=self.batch_size or max(n_rows // _STEPS, _FEWEST),
@@ -163,7 +173,7 @@ class ConcreteAutoencoder(RankingSelector):
         if self.certainty_ < self.decided:
             warnings.warn(
                 f"The neurons have not decided after {epochs} epochs: their largest probability is "
-                f"{self.certainty_:.2g} on the mean, expected {self.decided:g}. Raise epochs or max_tries.",
+                f"{self.certainty_:.3f} on the mean, expected {self.decided:g}. Raise epochs or max_tries.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

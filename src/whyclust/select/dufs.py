@@ -101,6 +101,7 @@ class DUFS(RankingSelector):
         "device": "no_validation",
         "random_state": ["random_state"],
     }
+    _largest = 1e12  # single precision
 
     def __init__(
         self,

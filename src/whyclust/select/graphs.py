@@ -46,6 +46,11 @@ def neighbour_graph(X: Any, n_neighbors: int, bandwidth: float | None = None) ->
     t = 2.0 * float(distances.mean()) ** 2 if bandwidth is None else float(bandwidth)
     # Where all rows are the same, all weights are 1, whatever t is.
     graph.data = np.exp(-(distances**2) / (t or 1.0))
+    if not graph.data.any():
+        raise ValueError(
+            f"bandwidth={bandwidth!r} is so small that no row has a neighbour, expected about the square of "
+            "the distance between neighbours: choose a larger one, or None."
+        )
     joined: Any = sp.csr_array(graph.maximum(graph.T))
     # scikit-learn's spectral embedding takes no others; there are far fewer edges than 2³¹.
     joined.indices, joined.indptr = joined.indices.astype(np.int32), joined.indptr.astype(np.int32)

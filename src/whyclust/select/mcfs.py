@@ -26,7 +26,7 @@ def flat_embedding(graph: Any, n_components: int, random_state: Any) -> NDArray:
     """Y: eigenvectors of L y = λ D y with the smallest eigenvalues, but for the constant one (Eq. 2)."""
     n_rows = graph.shape[0]
     n_components = min(n_components, n_rows - 1)
-    if n_rows <= _FEW_ROWS:
+    if n_rows <= _FEW_ROWS or n_components == n_rows - 1:  # a search does not find all of them
         degrees = np.diag(np.asarray(graph.sum(axis=1)).ravel())
         # A row without neighbours (their weights too small for a number) stands alone.
         degrees[np.diag_indices(n_rows)] += np.diag(degrees) == 0

@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from whyclust._checks import counted
+from whyclust._checks import counted, refuse_too_large
 
 
 class RankingSelector(SelectorMixin, BaseEstimator):
@@ -46,6 +46,8 @@ class RankingSelector(SelectorMixin, BaseEstimator):
     }
     #: Whether the method takes sparse tables as they are.
     _sparse: ClassVar[bool] = False
+    #: Larger numbers are refused: their squares, summed over columns, leave the precision of the method.
+    _largest: ClassVar[float] = 1e150
 
     n_features_to_select: int | float | None
 
@@ -88,6 +90,7 @@ class RankingSelector(SelectorMixin, BaseEstimator):
             accept_sparse="csr" if self._sparse else False,
             ensure_min_samples=2,
         )
+        refuse_too_large(table, self._largest)
         self._refuse_too_many(table.shape[1])
         self.scores_ = np.asarray(self._scores(table), dtype=np.float64)
         self.ranking_ = np.empty(len(self.scores_), dtype=np.intp)
@@ -107,7 +110,10 @@ class RankingSelector(SelectorMixin, BaseEstimator):
         wanted = self.n_features_to_select
         if wanted is None:
             return self._usual_count()
-        return int(wanted) if isinstance(wanted, Integral) else max(1, int(n_features * wanted))
+        if isinstance(wanted, Integral):
+            return int(wanted)
+        # 0.29 · 100 is a little less than 29 in floating point.
+        return max(1, int(n_features * wanted + 1e-9))
 
     def _get_support_mask(self) -> NDArray:
         check_is_fitted(self, "ranking_")

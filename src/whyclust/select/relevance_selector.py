@@ -16,6 +16,9 @@ from whyclust.saving.registry import saved
 from whyclust.select.ranking import RankingSelector
 from whyclust.select.reaching import SEEDS
 
+# What clusters where nothing else is given, so that files can keep it as a part of the selector.
+saved(KMeans, alone=False)
+
 
 def mean_relevance(explanation: Any) -> NDArray:
     """The mean of |relevance| over rows, of each column."""

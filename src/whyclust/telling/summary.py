@@ -47,9 +47,17 @@ class ClusterSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """All clusters of an explanation, in order, noise last; ``summary[cluster_id]`` is one."""
+    """All clusters of an explanation, in order, noise last; ``summary[cluster_id]`` is one.
+
+    Attributes
+    ----------
+    clusters : list of ClusterSummary
+    ignored : bool
+        Whether relevance is that of what the clustering ignores, and no reason for a cluster.
+    """
 
     clusters: list[ClusterSummary]
+    ignored: bool = False
 
     def __iter__(self) -> Iterator[ClusterSummary]:
         return iter(self.clusters)
@@ -102,6 +110,7 @@ class Summary:
         for one in self.clusters:
             listed = ", ".join(f"{row.feature} {row.direction}" for row in one.features.head(3).itertuples())
             name = "noise" if one.is_noise else f"cluster {one.cluster}"
+            name = f"ignored in {name}" if self.ignored else name
             lines.append(f"{name}: {one.size} rows ({one.share:.0%}); {listed}")
         return "\n".join(lines)
 
@@ -117,8 +126,10 @@ class Summary:
                 f"<tr><td>{name}</td><td>{one.size}</td><td>{one.share:.0%}</td>"
                 f"<td>{one.evidence:.3g}</td><td style='text-align:left'>{listed}</td></tr>"
             )
-        head = "<tr><th>cluster</th><th>rows</th><th>share</th><th>evidence</th><th>set apart by</th></tr>"
-        return f"<table>{head}{''.join(rows)}</table>"
+        told = ("ignored", "mainly in") if self.ignored else ("evidence", "set apart by")
+        names = ("cluster", "rows", "share", *told)
+        head = "".join(f"<th>{name}</th>" for name in names)
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
 def _plain(value: Any) -> Any:
@@ -152,7 +163,8 @@ def summarise_parts(parts: Iterable[Explanation], members: int = 3) -> Summary:
     known = reduce(add, (ClusterMoments.of(part, first, members) for first, part in _placed(parts)))
     typical = reduce(add, (TypicalRows.of(part, known, first, members) for first, part in _placed(parts)))
     any_part = next(iter(parts))
-    return _read(known, typical, any_part.feature_names, any_part.is_noise)
+    ignored = any_part.question.about == "ignored"
+    return Summary(_read(known, typical, any_part.feature_names, any_part.is_noise), ignored)
 
 
 def _placed(parts: Iterable[Explanation]) -> Iterator[tuple[int, Explanation]]:
@@ -165,7 +177,7 @@ def _placed(parts: Iterable[Explanation]) -> Iterator[tuple[int, Explanation]]:
 
 def _read(
     known: ClusterMoments, typical: TypicalRows, names: list[str], is_noise: Callable[[Any], bool]
-) -> Summary:
+) -> list[ClusterSummary]:
     found = []
     compare = comparer(known)
     for cluster in sorted(known.clusters, key=is_noise):
@@ -200,7 +212,7 @@ def _read(
                 is_noise(cluster),
             )
         )
-    return Summary(found)
+    return found
 
 
 def comparer(known: ClusterMoments) -> Callable[[Any], tuple[list[str], list[Any], list[Any]]]:

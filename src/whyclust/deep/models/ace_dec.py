@@ -140,17 +140,22 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
             )
         base = overrides.pop("base", None)
         made: Any = cls
+        if base is not None:
+            made(base)._check_base()
         return made(_USUAL() if base is None else clone(base)).set_params(**cls.presets[data] | overrides)
 
     # --- fit -----------------------------------------------------------------------------------
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        self._check_base()
+        self.base._check_settings()
+
+    def _check_base(self) -> None:
         if not isinstance(self.base, AutoencoderClusterer) or isinstance(self.base, ACeDeC):
             found = "None" if self.base is None else f"a {type(self.base).__name__}"
             found = f"the class {self.base.__name__}" if isinstance(self.base, type) else found
             raise TypeError(f"base is {found}, expected {_EXPECTED}, such as ACeDeC(DCN(10)).")
-        self.base._check_settings()
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         base = clone(self.base)

@@ -72,13 +72,15 @@ class _SelfTrained(CentroidModel):
             return False
         q = self.probabilities(rows_embedded(self, data))
         labels = q.argmax(dim=1)
-        settled = step > 0 and float((labels != self.labels).float().mean()) < settings.tol
+        known = len(self.labels) == len(labels)
+        settled = step > 0 and known and float((labels != self.labels).float().mean()) < settings.tol
         self.target, self.labels = target_distribution(q), labels
         return settled
 
     def begin_again(self, data: Tensor) -> None:
-        """The target is that of the new centroids."""
+        """The target is that of the new centroids; its labels say nothing of how much is still changing."""
         self.update_target(data, 0)
+        self.labels = self.labels[:0].clone()
 
     def forget(self, data: Tensor) -> None:
         """Targets of single rows are of no use after the fit."""

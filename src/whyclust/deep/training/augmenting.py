@@ -120,9 +120,10 @@ class MaskAndJitter:
 
 def augmentation(name: str, value: Any) -> None:
     """None, or a function of rows: how it is declared."""
-    if value is not None and not callable(value):
+    if value is not None and (isinstance(value, type) or not callable(value)):
+        found = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
         raise TypeError(
-            f"{name} is a {type(value).__name__}, expected None, a function f(x) of a batch of rows, "
+            f"{name} is {found}, expected None, a function f(x) of a batch of rows, "
             "TurnAndShift(image_shape) or MaskAndJitter()."
         )
 
@@ -142,7 +143,10 @@ def checked(given: Callable[..., Any]) -> Augmentation:
             )
         view = view.to(x)
         if not bool(torch.isfinite(view).all()):
-            raise ValueError("augment returns numbers that are not finite (NaN or infinity).")
+            raise ValueError(
+                "augment returns numbers that are not finite (NaN or infinity), expected rows such as those "
+                "of X: call it with some of them, torch.from_numpy(X[:5]), to see which."
+            )
         return view
 
     return augment
