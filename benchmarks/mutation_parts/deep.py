@@ -143,8 +143,8 @@ DEEP = (
     ),
     Mutation(
         "the first layer is seen from zero",
-        "return Centered(self.seen, found)",
-        "return found",
+        "return Centered(self.seen[name], found) if",
+        "return found if",
         "test_deep_explained.py test_deep_robustness.py -k 'literal or seen_from'",
     ),
     Mutation(
