@@ -96,8 +96,7 @@ def answer(
             encode,
         )
         found_by = find(method).function(asked, **options)
-        width = rows.n_columns if getattr(found_by, "collected", False) else asked.points.shape[1]
-        _refuse_no_attribution(method, found_by, (len(chosen), width))
+        _refuse_no_attribution(method, found_by, len(chosen), (rows.n_columns, asked.points.shape[1]))
         values[chosen] = found_by.values if found_by.collected else rows.collect(found_by.values)
         base_values[chosen] = found_by.base_values
     if groups is not None:
@@ -113,13 +112,15 @@ def answer(
     return replace(found, values=values, base_values=base_values, explained=explained, rule=method)
 
 
-def _refuse_no_attribution(method: str, found: Any, shape: tuple[int, int]) -> None:
-    """What a registered function returns has a number for each row and column."""
+def _refuse_no_attribution(method: str, found: Any, n_rows: int, widths: tuple[int, int]) -> None:
+    """What a registered function returns has a number for each row and column, the user's or encoded."""
     if not isinstance(found, Attribution):
         raise TypeError(
             f"The function of method={method!r} returned a {type(found).__name__}, expected a "
             "whyclust.baselines.Attribution: Attribution.without_base(values), say."
         )
+    collected, encoded = widths
+    shape = (n_rows, collected if found.collected else encoded)
     if np.shape(found.values) != shape or np.shape(found.base_values) not in ((), shape[:1]):
         raise ValueError(
             f"The function of method={method!r} returned values of shape {np.shape(found.values)} and base "

@@ -135,6 +135,14 @@ class AffineMap:
         """Number of columns it writes."""
         return self.matrix.shape[0]
 
+    def width_after(self, width: int) -> int:
+        """Columns that there are after it, given these many; other numbers than it reads are refused."""
+        if width != self.n_inputs:
+            raise ValueError(
+                f"an AffineMap of {self.n_inputs} columns, expected one of the {width} that there are."
+            )
+        return self.n_outputs
+
     def __call__(self, x: NDArray) -> NDArray:
         """Map rows of x."""
         return (self.matrix @ (x - self.origin).T).T + self.offset

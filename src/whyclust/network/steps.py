@@ -54,6 +54,10 @@ class Encoding:
     sources: NDArray
     on_numbers: AffineMap | None = None
 
+    def width_after(self, width: int) -> int:
+        """Columns that there are after it."""
+        return len(self.sources)
+
 
 @dataclass(frozen=True)
 class RowNorm:
@@ -61,12 +65,20 @@ class RowNorm:
 
     norm: str
 
+    def width_after(self, width: int) -> int:
+        """As many columns as before."""
+        return width
+
 
 @dataclass(frozen=True)
 class Layers:
     """A step that is a network: layers that are not affine."""
 
     trunk: Trunk
+
+    def width_after(self, width: int) -> int:
+        """Columns that there are after it."""
+        return self.trunk.n_outputs
 
 
 Part = AffineMap | Encoding | RowNorm | Layers
@@ -95,22 +107,13 @@ def parts_of(transformer: Any, n_inputs: int) -> list[Part]:
         )
     width = n_inputs
     for part in found:
-        reads = part.n_inputs if isinstance(part, AffineMap) else width
-        if reads != width:
+        try:
+            width = part.width_after(width)
+        except ValueError as error:
             raise ValueError(
-                f"The function registered for {type(transformer).__name__} returned an AffineMap of {reads} "
-                f"columns, expected one of the {width} that there are."
-            )
-        width = _width_after(part, width)
+                f"The function registered for {type(transformer).__name__} returned {error}"
+            ) from None
     return list(found)
-
-
-def _width_after(part: Part, width: int) -> int:
-    if isinstance(part, AffineMap):
-        return part.n_outputs
-    if isinstance(part, Encoding):
-        return len(part.sources)
-    return part.trunk.n_outputs if isinstance(part, Layers) else width
 
 
 def step_describer(*types: type) -> Callable[[Callable], Callable]:

@@ -309,7 +309,7 @@ class TwoSpaces(Space):
         """Give centroids that had no member in the last epoch another place."""
         model.anneal(epoch)
         empty = torch.nonzero(self.members == 0).flatten().tolist() if epoch else []
-        if empty and len(empty) < len(self.members) and getattr(model.settings, "reseed", True):
+        if empty and len(empty) < len(self.members) and model.settings.reseed:
             model.seed_empty(empty, rows_encoded(model, data))
         self.members.zero_()
 
