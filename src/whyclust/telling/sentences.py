@@ -87,7 +87,7 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
     if explanation.question.about == "ignored":
         parts = [_feature(row) for row in strong.to_dict("records")]
         told = f" lies mainly in {join(parts)}" if parts else " belongs to no column"
-        return f"What the clustering ignores in {explanation.named(one.cluster)} ({rows}){told}."
+        return f"What the clustering ignores in {explanation.named(one.cluster)}, {rows},{told}."
     doubt = _doubt(explanation, one.cluster)
     if len(strong) == 0:
         return f"{sentence}; no feature speaks for it.{doubt}"
