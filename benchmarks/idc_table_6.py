@@ -191,8 +191,8 @@ def page(result: dict[str, Any]) -> str:
         cells = []
         for score in ("ACC", "NMI", "ARI"):
             gaps = np.array([own[seed]["scores"][score] - plain[seed]["scores"][score] for seed in both])
-            error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
-            cells.append(f"{gaps.mean():+.1f} ± {error:.1f}")
+            error = f" ± {gaps.std(ddof=1) / np.sqrt(len(gaps)):.1f}" if len(gaps) > 1 else ""
+            cells.append(f"{gaps.mean():+.1f}{error}")
             if score == "ACC":
                 printed = PAPER.get(name)
                 cells.append(f"{printed['IDC'] - printed['k-means']:+.1f}" if printed else "–")
