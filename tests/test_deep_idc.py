@@ -385,6 +385,22 @@ def test_columns_of_a_group_open_together(table, tmp_path):
     assert not hasattr(clone(model).set_params(groups=None).fit(table), "column_groups_")
 
 
+@pytest.mark.parametrize(("n", "n_groups"), [(100, 3), (50, 1), (8, 12)])
+def test_the_coding_rate_of_shared_gates(n, n_groups):
+    """Thousands of columns that are alike: by columns, single precision has no determinant of them."""
+    d = 5000
+    members = np.arange(d) % n_groups
+    model = IDC(2, hidden=(4,), groups=[list(np.flatnonzero(members == one)) for one in range(n_groups)])
+    model._prepare(np.zeros((n, d), dtype=np.float32))
+    network = model._model(d, generator())
+    mu = torch.randn((n, n_groups), generator=generator(1)) / 2
+    gates = hard_gates(mu)
+    spread = gates.double().numpy()[:, members]
+    literal = 0.5 * np.linalg.slogdet(np.eye(n) + d / n * spread @ spread.T)[1]
+    found = float(network.gate_terms(mu, gates, 0.5)["diversity"])
+    assert found == pytest.approx(-0.2 * d * literal / n, rel=1e-4)
+
+
 def test_groups_by_correlation(table):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(200, 3))
