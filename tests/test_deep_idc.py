@@ -1,6 +1,7 @@
 """IDC: its formulas against the paper's, its two stages, and what it makes of bad input."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -272,7 +273,8 @@ def test_without_gates(table, tmp_path):
     np.testing.assert_array_equal(model.local_gates(table), np.ones_like(table))
     assert wc.explain(model, table).shape == table.shape
     assert model.global_explanation().shape == (3, 6)
-    with pytest.raises(TypeError, match="method='gates' reads the gates of a model, but IDC has none"):
+    told = "method='gates' reads the gates of a model, but this IDC has none: .* without gates=False"
+    with pytest.raises(TypeError, match=told):
         wc.explain(model, table, method="gates")
     again = wc.load(wc.save(model, tmp_path / "m.npz"))
     np.testing.assert_array_equal(again.predict(table), model.labels_)
@@ -421,7 +423,8 @@ def test_groups_by_correlation(table):
         ([1, 2], r"groups=\[1, 2\], expected None, 'correlation', or lists"),
         ([[0, 6]], "groups has 6, expected positions of columns from 0 to 5"),
         ([[0, 1], [1, 2]], "groups has the column 1 twice"),
-        ([["height"]], "groups has 'height', expected positions"),
+        ([["height"]], "groups has 'height', expected positions of columns from 0 to 5.$"),
+        (iter([[0, 1]]), "groups=<list_iterator .*expected None, 'correlation', or lists"),
     ],
 )
 def test_groups_that_make_no_sense(table, groups, told):
@@ -436,6 +439,9 @@ def test_groups_by_name(table):
     frame = pd.DataFrame(table, columns=list("abcdef"))
     model = IDC(3, **SMALL, groups=[["b", "e"]]).fit(frame)
     assert model.column_groups_[1] == model.column_groups_[4]
+    told = "groups has 'bb', expected positions of columns from 0 to 5, or their names: did you mean 'b'?"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        IDC(3, **SMALL, groups=[["bb", "e"]]).fit(frame)
 
 
 # --- bad input -------------------------------------------------------------------------------------
@@ -483,6 +489,9 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
         ({"chosen_by": "accuracy"}, "chosen_by='accuracy' is unknown, expected one of silhouette, loss"),
         ({"batch_size": 0}, "batch_size=0, expected"),
         ({"batch_size": 1}, "batch_size=1 leaves steps of a single one of 120 rows"),
+        ({"batch_size": 1, "batch_norm": False}, "batch_size=1 leaves steps of a single one of 120 rows"),
+        ({"gates": "no"}, "gates='no', expected True or False"),
+        ({"gates": None}, "gates=None, expected True or False"),
     ],
 )
 def test_settings_that_make_no_sense(table, settings, told):
