@@ -22,10 +22,12 @@ from whyclust.deep import DCN, IDC  # noqa: E402
 from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss  # noqa: E402
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
+from whyclust.deep.models.head_starts import best_start  # noqa: E402
 from whyclust.deep.models.stochastic_gates import hard_gates, open_probability  # noqa: E402
+from whyclust.deep.networks.autoencoders import dense  # noqa: E402
 from whyclust.deep.networks.residual import residual_autoencoder  # noqa: E402
 from whyclust.deep.training.keeping import Keeper  # noqa: E402
-from whyclust.deep.training.phases import Batch  # noqa: E402
+from whyclust.deep.training.phases import Batch, snapshot  # noqa: E402
 
 SMALL = {"hidden": (8,), "epochs": 3, "pretrain_epochs": 5, "batch_size": 32, "random_state": 0}
 collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|gates) have collapsed")
@@ -273,6 +275,12 @@ def test_without_gates(table, tmp_path):
     np.testing.assert_array_equal(model.local_gates(table), np.ones_like(table))
     assert wc.explain(model, table).shape == table.shape
     assert model.global_explanation().shape == (3, 6)
+    driving = model.global_gates_[np.unique(model.labels_)]
+    np.testing.assert_array_equal(model.selected_features_, np.flatnonzero((driving > 0.5).any(axis=0)))
+    assert 0 < len(model.selected_features_) < 6  # local gates are all open, and would select all columns
+    for cluster in np.unique(model.labels_):
+        center = model.transform(table)[model.labels_ == cluster].mean(axis=0)
+        np.testing.assert_allclose(model.cluster_centers_[cluster], center, rtol=1e-4, atol=1e-6)
     told = "method='gates' reads the gates of a model, but this IDC has none: .* without gates=False"
     with pytest.raises(TypeError, match=told):
         wc.explain(model, table, method="gates")
@@ -305,6 +313,39 @@ def test_starts_are_compared_without_labels(table):
         else:
             expected = 1.0
         assert model.scores_ == pytest.approx([expected], rel=1e-4)
+
+
+@pytest.mark.parametrize("prefers", ["loss", "members"])
+def test_the_best_start_of_a_head_is_kept(prefers):
+    """Fewest empty clusters first, then the lowest loss; here empty clusters are the cheapest."""
+    points = torch.randn(6, 2, generator=generator(1))
+    head = dense([2, 4, 2 if prefers == "loss" else 5], "relu", batch_norm=True)
+    seen = []
+
+    def final(z, logits):
+        empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
+        cost = float((len(seen) - 3) ** 2) if prefers == "loss" else -float(empty)
+        seen.append((empty, cost, snapshot(head)))
+        return torch.tensor(cost)
+
+    best_start(
+        head,
+        points,
+        lambda z, logits: logits.square().sum(),
+        final,
+        starts=12,
+        steps=1,
+        batch_size=4,
+        optimizer=lambda: torch.optim.SGD(head.parameters(), lr=1e-3),
+        generator=generator(),
+    )
+    assert len(seen) == 12
+    best = min(seen, key=lambda start: start[:2])
+    assert best is not seen[-1]
+    if prefers == "members":
+        assert len({start[0] for start in seen}) > 1
+    for name, value in best[2].items():
+        np.testing.assert_array_equal(head.state_dict()[name], value, err_msg=name)
 
 
 def accuracy(y, labels):
