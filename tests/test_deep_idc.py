@@ -1,6 +1,7 @@
 """IDC: its formulas against the paper's, its two stages, and what it makes of bad input."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -21,10 +22,12 @@ from whyclust.deep import DCN, IDC  # noqa: E402
 from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss  # noqa: E402
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
+from whyclust.deep.models.head_starts import best_start  # noqa: E402
 from whyclust.deep.models.stochastic_gates import hard_gates, open_probability  # noqa: E402
+from whyclust.deep.networks.autoencoders import dense  # noqa: E402
 from whyclust.deep.networks.residual import residual_autoencoder  # noqa: E402
 from whyclust.deep.training.keeping import Keeper  # noqa: E402
-from whyclust.deep.training.phases import Batch  # noqa: E402
+from whyclust.deep.training.phases import Batch, snapshot  # noqa: E402
 
 SMALL = {"hidden": (8,), "epochs": 3, "pretrain_epochs": 5, "batch_size": 32, "random_state": 0}
 collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|gates) have collapsed")
@@ -272,7 +275,14 @@ def test_without_gates(table, tmp_path):
     np.testing.assert_array_equal(model.local_gates(table), np.ones_like(table))
     assert wc.explain(model, table).shape == table.shape
     assert model.global_explanation().shape == (3, 6)
-    with pytest.raises(TypeError, match="method='gates' reads the gates of a model, but IDC has none"):
+    driving = model.global_gates_[np.unique(model.labels_)]
+    np.testing.assert_array_equal(model.selected_features_, np.flatnonzero((driving > 0.5).any(axis=0)))
+    assert 0 < len(model.selected_features_) < 6  # local gates are all open, and would select all columns
+    for cluster in np.unique(model.labels_):
+        center = model.transform(table)[model.labels_ == cluster].mean(axis=0)
+        np.testing.assert_allclose(model.cluster_centers_[cluster], center, rtol=1e-4, atol=1e-6)
+    told = "method='gates' reads the gates of a model, but this IDC has none: .* without gates=False"
+    with pytest.raises(TypeError, match=told):
         wc.explain(model, table, method="gates")
     again = wc.load(wc.save(model, tmp_path / "m.npz"))
     np.testing.assert_array_equal(again.predict(table), model.labels_)
@@ -303,6 +313,39 @@ def test_starts_are_compared_without_labels(table):
         else:
             expected = 1.0
         assert model.scores_ == pytest.approx([expected], rel=1e-4)
+
+
+@pytest.mark.parametrize("prefers", ["loss", "members"])
+def test_the_best_start_of_a_head_is_kept(prefers):
+    """Fewest empty clusters first, then the lowest loss; here empty clusters are the cheapest."""
+    points = torch.randn(6, 2, generator=generator(1))
+    head = dense([2, 4, 2 if prefers == "loss" else 5], "relu", batch_norm=True)
+    seen = []
+
+    def final(z, logits):
+        empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
+        cost = float((len(seen) - 3) ** 2) if prefers == "loss" else -float(empty)
+        seen.append((empty, cost, snapshot(head)))
+        return torch.tensor(cost)
+
+    best_start(
+        head,
+        points,
+        lambda z, logits: logits.square().sum(),
+        final,
+        starts=12,
+        steps=1,
+        batch_size=4,
+        optimizer=lambda: torch.optim.SGD(head.parameters(), lr=1e-3),
+        generator=generator(),
+    )
+    assert len(seen) == 12
+    best = min(seen, key=lambda start: start[:2])
+    assert best is not seen[-1]
+    if prefers == "members":
+        assert len({start[0] for start in seen}) > 1
+    for name, value in best[2].items():
+        np.testing.assert_array_equal(head.state_dict()[name], value, err_msg=name)
 
 
 def accuracy(y, labels):
@@ -385,6 +428,22 @@ def test_columns_of_a_group_open_together(table, tmp_path):
     assert not hasattr(clone(model).set_params(groups=None).fit(table), "column_groups_")
 
 
+@pytest.mark.parametrize(("n", "n_groups"), [(100, 3), (50, 1), (8, 12)])
+def test_the_coding_rate_of_shared_gates(n, n_groups):
+    """Thousands of columns that are alike: by columns, single precision has no determinant of them."""
+    d = 5000
+    members = np.arange(d) % n_groups
+    model = IDC(2, hidden=(4,), groups=[list(np.flatnonzero(members == one)) for one in range(n_groups)])
+    model._prepare(np.zeros((n, d), dtype=np.float32))
+    network = model._model(d, generator())
+    mu = torch.randn((n, n_groups), generator=generator(1)) / 2
+    gates = hard_gates(mu)
+    spread = gates.double().numpy()[:, members]
+    literal = 0.5 * np.linalg.slogdet(np.eye(n) + d / n * spread @ spread.T)[1]
+    found = float(network.gate_terms(mu, gates, 0.5)["diversity"])
+    assert found == pytest.approx(-0.2 * d * literal / n, rel=1e-4)
+
+
 def test_groups_by_correlation(table):
     rng = np.random.default_rng(0)
     base = rng.normal(size=(200, 3))
@@ -405,7 +464,8 @@ def test_groups_by_correlation(table):
         ([1, 2], r"groups=\[1, 2\], expected None, 'correlation', or lists"),
         ([[0, 6]], "groups has 6, expected positions of columns from 0 to 5"),
         ([[0, 1], [1, 2]], "groups has the column 1 twice"),
-        ([["height"]], "groups has 'height', expected positions"),
+        ([["height"]], "groups has 'height', expected positions of columns from 0 to 5.$"),
+        (iter([[0, 1]]), "groups=<list_iterator .*expected None, 'correlation', or lists"),
     ],
 )
 def test_groups_that_make_no_sense(table, groups, told):
@@ -420,6 +480,9 @@ def test_groups_by_name(table):
     frame = pd.DataFrame(table, columns=list("abcdef"))
     model = IDC(3, **SMALL, groups=[["b", "e"]]).fit(frame)
     assert model.column_groups_[1] == model.column_groups_[4]
+    told = "groups has 'bb', expected positions of columns from 0 to 5, or their names: did you mean 'b'?"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        IDC(3, **SMALL, groups=[["bb", "e"]]).fit(frame)
 
 
 # --- bad input -------------------------------------------------------------------------------------
@@ -467,6 +530,9 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
         ({"chosen_by": "accuracy"}, "chosen_by='accuracy' is unknown, expected one of silhouette, loss"),
         ({"batch_size": 0}, "batch_size=0, expected"),
         ({"batch_size": 1}, "batch_size=1 leaves steps of a single one of 120 rows"),
+        ({"batch_size": 1, "batch_norm": False}, "batch_size=1 leaves steps of a single one of 120 rows"),
+        ({"gates": "no"}, "gates='no', expected True or False"),
+        ({"gates": None}, "gates=None, expected True or False"),
     ],
 )
 def test_settings_that_make_no_sense(table, settings, told):

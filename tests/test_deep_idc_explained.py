@@ -230,6 +230,8 @@ def test_clusters_have_an_explanation(model, table, tmp_path):
         np.testing.assert_allclose(model.cluster_gates_[cluster], gates, rtol=1e-4, atol=1e-6)
     again = wc.load(ex.save(tmp_path / "ex.npz"))
     np.testing.assert_array_equal(again.values, ex.values)
+    later = copy.deepcopy(model).set_params(n_clusters=6)  # for a fit to come
+    np.testing.assert_array_equal(later.global_explanation().values, ex.values)
     selected = (model.cluster_gates_[np.unique(model.labels_)] > 0.5).any(axis=0)
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(selected))
 
@@ -296,5 +298,8 @@ def test_pictures(model, table, tmp_path):
     np.testing.assert_allclose(figure.axes[1].images[0].get_array(), model.local_gates(table[:1]), atol=1e-6)
     with pytest.raises(ValueError, match="by='cells' is unknown, expected one of rows, clusters"):
         ex.plot.gates_and_relevance(by="cells")
+    gates = wc.explain(model, table, method="gates")
+    with pytest.raises(ValueError, match="The values of this explanation are gates, expected relevance"):
+        gates.plot.gates_and_relevance()
     with pytest.raises(TypeError, match="IDC was given, expected an explanation"):
         wc.plots.gates_and_relevance(model)

@@ -17,7 +17,16 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import whyclust as wc  # noqa: E402
-from whyclust.deep import DCN, DEC, DKM, AutoencoderKMeans, ClusteringModule, ClusteringModuleEM, CNet  # noqa: E402
+from whyclust.deep import (  # noqa: E402
+    DCN,
+    DEC,
+    DKM,
+    IDC,
+    AutoencoderKMeans,
+    ClusteringModule,
+    ClusteringModuleEM,
+    CNet,
+)
 from whyclust.deep.explained import with_rules  # noqa: E402
 from whyclust.deep.models.c_net import to_unit_scale  # noqa: E402
 from whyclust.deep.networks.autoencoders import given_autoencoder  # noqa: E402
@@ -46,6 +55,20 @@ def table():
 def with_encoder(encoder, X, width, **options):
     pair = (encoder, nn.Linear(width, X.shape[1]))
     return AutoencoderKMeans(3, autoencoder=pair, epochs=3, random_state=0, **options).fit(X)
+
+
+@may_collapse
+@pytest.mark.parametrize("changed", [{"n_clusters": 5}, {"hidden": (9,)}, {"gates": False}])
+def test_settings_of_another_fit_are_not_saved(table, tmp_path, changed):
+    """The file could not be read again."""
+    kind = IDC if "gates" in changed else DCN
+    model = kind(3, **SMALL, pretrain_epochs=2).fit(table)
+    before = model.get_params()
+    with pytest.raises(ValueError, match=r"The settings of this (IDC|DCN) were changed .*set them back"):
+        wc.save(model.set_params(**changed), tmp_path / "m.npz")
+    assert not list(tmp_path.iterdir())
+    again = wc.load(wc.save(model.set_params(**before), tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.predict(table), model.labels_)
 
 
 # --- what is explained is what the model does --------------------------------------------------------

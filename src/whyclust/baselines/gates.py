@@ -55,7 +55,7 @@ def gated_trunk(net: Neuralized, method: str) -> Any:
     trunk: Any = net.features.trunk
     if getattr(trunk, "gate", None) is None:
         raise TypeError(
-            f"method={method!r} reads the gates of a model, but {net.model or 'this model'} has none: use it "
-            "for whyclust.deep.IDC, or another method."
+            f"method={method!r} reads the gates of a model, but this {net.model or 'model'} has none: use it "
+            "for a whyclust.deep.IDC without gates=False, or another method."
         )
     return trunk

@@ -106,18 +106,21 @@ class AutoencoderClusterer(DeepClusterer):
         """Refuse steps of one row where batch normalisation needs two."""
         size = len(table) if self.batch_size is None else self.batch_size
         n_steps = -(-len(table) // size)
-        normalised = self.batch_norm
-        if self.autoencoder is not None:
-            normalised = any(
-                isinstance(layer, nn.modules.batchnorm._BatchNorm)
-                for module in _modules(self.autoencoder)
-                for layer in module.modules()
-            )
-        if normalised and len(table) // n_steps < 2:
+        if len(table) // n_steps < 2 and self._normalises_batches():
             raise ValueError(
-                f"batch_size={self.batch_size} leaves steps of a single one of {len(table)} rows, which the "
-                "autoencoder's batch normalisation cannot take: use larger batches."
+                f"batch_size={self.batch_size} leaves steps of a single one of {len(table)} rows, which "
+                "batch normalisation cannot take: use larger batches."
             )
+
+    def _normalises_batches(self) -> bool:
+        """Whether a layer of the model is batch normalisation."""
+        if self.autoencoder is None:
+            return bool(self.batch_norm)
+        return any(
+            isinstance(layer, nn.modules.batchnorm._BatchNorm)
+            for module in _modules(self.autoencoder)
+            for layer in module.modules()
+        )
 
     def __sklearn_clone__(self) -> AutoencoderClusterer:
         # A fitted model given as autoencoder is a value here, as arrays are: its clone would be unfitted.

@@ -77,6 +77,12 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
+def yes_or_no(name: str, value: Any) -> None:
+    """True or False; other values have a truth, too, but it may not be the one that was meant ("no")."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}, expected True or False.")
+
+
 def path(name: str, value: Any) -> None:
     """The path of a file, or None."""
     if not isinstance(value, (str, os.PathLike, type(None))):

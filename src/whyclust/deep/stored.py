@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import singledispatch
 from typing import Any
@@ -61,17 +63,30 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
             arrays[f"fitted.{name}"] = value
         else:
             fitted[name] = _plain(value, name)
+    _refuse_other_settings(estimator, description, arrays)
     return description, arrays
+
+
+def _refuse_other_settings(estimator: Any, description: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    """Refuse settings that were changed after the fit, if they no longer describe its network."""
+    twin = _described(description, arrays)
+    generator = torch.Generator().manual_seed(0)
+    with torch.random.fork_rng(devices=[]), _layers_of_file(twin, description), torch.device("meta"):
+        again = twin._model(description["n_features"], generator)
+    fitted, described = (
+        {name: tensor.shape for name, tensor in model.named_parameters()}
+        for model in (estimator.model_, again)
+    )
+    if fitted != described:
+        raise ValueError(
+            f"The settings of this {type(estimator).__name__} were changed after it was fitted (set_params) "
+            "and do not describe its network, expected those of the fit: set them back, or fit it again."
+        )
 
 
 def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> DeepClusterer:
     """Build the model that :func:`to_arrays` described; it is on the processor."""
-    estimator = _unfitted(description["class"], description["settings"])
-    for key, value in description["fitted"].items():
-        setattr(estimator, key, value)
-    for key, array in arrays.items():
-        if key.startswith("fitted."):
-            setattr(estimator, key[7:], np.array(array))
+    estimator = _described(description, arrays)
     state = {key[6:]: torch.from_numpy(np.array(a)) for key, a in arrays.items() if key.startswith("state.")}
     model = _built(estimator, description, sum(tensor.numel() for tensor in state.values()))
     model.restore(state)
@@ -85,6 +100,17 @@ def from_arrays(description: dict[str, Any], arrays: dict[str, NDArray]) -> Deep
     return estimator
 
 
+def _described(description: dict[str, Any], arrays: dict[str, NDArray]) -> Any:
+    """The estimator with its learned attributes, but without its network."""
+    estimator = _unfitted(description["class"], description["settings"])
+    for key, value in description["fitted"].items():
+        setattr(estimator, key, value)
+    for key, array in arrays.items():
+        if key.startswith("fitted."):
+            setattr(estimator, key[7:], np.array(array))
+    return estimator
+
+
 def _layers(estimator: DeepClusterer, n_features: int) -> list[int] | None:
     """Sizes of the autoencoder's hidden layers, if there is one: what stands for None may change."""
     if not isinstance(estimator, AutoencoderClusterer):
@@ -94,24 +120,32 @@ def _layers(estimator: DeepClusterer, n_features: int) -> list[int] | None:
     return estimator._layers(n_features)
 
 
+@contextmanager
+def _layers_of_file(estimator: Any, description: dict[str, Any]) -> Iterator[None]:
+    """Meanwhile hidden layers are those of the file, whatever stands for None by now."""
+    layers = description.get("layers", _layers(estimator, description["n_features"]))
+    if layers is None:
+        yield
+        return
+    given = estimator.hidden
+    # Files from when the papers' sizes were the usual ones do not tell them.
+    older = "layers" not in description and given is None and estimator.image_shape is None
+    estimator.hidden = PAPERS if older else tuple(layers)
+    try:
+        yield
+    finally:
+        estimator.hidden = given
+
+
 def _built(estimator: Any, description: dict[str, Any], n_numbers: int) -> DeepModel:
     """The module, with the layers of the file, which holds so many numbers."""
     n_features = description["n_features"]
-    layers = description.get("layers", _layers(estimator, n_features))
-    if layers is not None:
-        given = estimator.hidden
-        # Files from when the papers' sizes were the usual ones do not tell them.
-        older = "layers" not in description and given is None and estimator.image_shape is None
-        estimator.hidden = PAPERS if older else tuple(layers)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _layers_of_file(estimator, description):
         with torch.device("meta"):  # sizes alone, before memory is taken for them
             empty = estimator._model(n_features, torch.Generator().manual_seed(0)).state_dict()
         if sum(tensor.numel() for tensor in empty.values()) > n_numbers + _MOST_UNKNOWN:
             raise ValueError("The layers are larger than what the file holds of them.")
-        model = estimator._model(n_features, torch.Generator().manual_seed(0))
-    if layers is not None:
-        estimator.hidden = given
-    return model
+        return estimator._model(n_features, torch.Generator().manual_seed(0))
 
 
 def _unfitted(name: str, settings: dict[str, Any]) -> DeepClusterer:

@@ -106,7 +106,7 @@ def gates_of(found: Explanation) -> Explanation:
 
 def global_explanation(model: Any) -> Explanation:
     """The gates of an IDC's clusters, one row for each; see :meth:`whyclust.deep.IDC.global_explanation`."""
-    clusters = np.arange(model.n_clusters)
+    clusters = np.arange(len(model.global_gates_))
     found = explain(model, model.cluster_means_, cluster=clusters)
     values = model.global_gates_.astype(np.float64)
     return replace(

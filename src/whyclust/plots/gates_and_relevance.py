@@ -54,6 +54,11 @@ def gates_and_relevance(
         kind = type(explanation).__name__
         raise TypeError(f"{kind} was given, expected an explanation: wc.explain(idc, X).")
     one_of("by", by, ["rows", "clusters"])
+    if explanation.provenance.method == "gates":
+        raise ValueError(
+            "The values of this explanation are gates, expected relevance to draw beside them: "
+            "wc.explain(idc, X)."
+        )
     opened = np.asarray(gates_of(explanation).values, dtype=float)
     relevance = np.asarray(explanation.values, dtype=float)
     if by == "rows":

@@ -6,10 +6,13 @@ together, and a group costs as much as one column.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from whyclust._checks import did_you_mean
 
 # Columns are of one group from this absolute correlation with its first column on.
 ALIKE = 0.9
@@ -19,8 +22,9 @@ def check_groups(name: str, value: Any) -> None:
     """None, "correlation", or sequences of columns."""
     if value is None or (isinstance(value, str) and value == "correlation"):
         return
-    listed = list(value) if np.iterable(value) and not isinstance(value, str) else [None]
-    if not all(np.iterable(one) and not isinstance(one, str) for one in listed):
+    # An iterator would be used up by looking at it.
+    listed = list(value) if np.iterable(value) and not isinstance(value, (str, Iterator)) else [None]
+    if not all(np.iterable(one) and not isinstance(one, (str, Iterator)) for one in listed):
         raise ValueError(
             f"{name}={value!r}, expected None, 'correlation', or lists of columns such as [[0, 1], [4, 7]]."
         )
@@ -71,7 +75,10 @@ def _position(column: Any, n_columns: int, names: list[str] | None) -> int:
         return names.index(column)
     whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
     if not whole or not 0 <= column < n_columns:
-        raise ValueError(f"groups has {column!r}, expected positions of columns from 0 to {n_columns - 1}.")
+        named = "." if names is None else f", or their names{did_you_mean(column, names)}"
+        raise ValueError(
+            f"groups has {column!r}, expected positions of columns from 0 to {n_columns - 1}{named}"
+        )
     return int(column)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
-from torch import Tensor
+from torch import Tensor, nn
 
 from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss
 from whyclust.deep.models.gated_network import GatedNetwork
@@ -67,6 +67,7 @@ class GatedClusteringModel(GatedNetwork):
 
     def __init__(self, autoencoder: Autoencoder, n_features: int, settings: Any, *others: Any) -> None:
         super().__init__(autoencoder, n_features, settings, *others)
+        self.n_columns = n_features
         self.form = FORMS[settings.form]
         self.sparsity = Sparsity(settings, n_features)
         # Rows times their gates and the embedding of them, while the head learns: what is made again needs
@@ -95,8 +96,8 @@ class GatedClusteringModel(GatedNetwork):
         terms: Terms = {}
         if self.gating is not None:
             mu = self.mu(x)
-            gates = self.spread(hard_gates(mu, gate_noise(mu, self.form.noise, generator)))
-            inputs.append(x * gates)
+            gates = hard_gates(mu, gate_noise(mu, self.form.noise, generator))
+            inputs.append(x * self.spread(gates))
             names.append("gated")
             terms = self.gate_terms(mu, gates, batch.done)
         z = self.autoencoder.encoder(torch.cat(inputs))
@@ -116,13 +117,16 @@ class GatedClusteringModel(GatedNetwork):
         """Eq. (3), weighed by λ(t), and Eq. (4).
 
         The rate is taken per row, and grows with the columns as errors do. As printed it would count once for
-        the whole batch: then the gates of mere noise stay open, to be different (docs/idc.md).
+        the whole batch: then the gates of mere noise stay open, to be different (docs/idc.md). Gates that m
+        columns share count once, times √m: the products of rows are the same, without columns that are alike,
+        of which single precision has no determinant.
         """
-        n, d = gates.shape
+        n, d = len(gates), self.n_columns
         given = self.settings.diversity
         weight = (self.form.diversity if given is None else given) * (1 if self.form.mean else d)
         # λ₁ = d / (B ε): the paper prints d · (B ε), which is no rate (Yu et al., 2020).
-        rate = coding_rate(gates, d / (n * _GATE_ERROR)) / n
+        shared = gates if isinstance(self.spread, nn.Identity) else gates * self.spread.sizes.sqrt()
+        rate = coding_rate(shared, d / (n * _GATE_ERROR)) / n
         return {"open": self.sparsity.weight(done) * self.opened(mu), "diversity": -weight * rate}
 
     # --- stage 2 --------------------------------------------------------------------------------

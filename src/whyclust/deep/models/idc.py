@@ -18,7 +18,7 @@ from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.models.column_groups import check_groups, groups_of
 from whyclust.deep.models.gated_clustering import FORMS, GatedClusteringModel
 from whyclust.deep.networks.autoencoders import usual_sizes
-from whyclust.deep.parameters import choice, number, optional, setting, whole
+from whyclust.deep.parameters import choice, number, optional, setting, whole, yes_or_no
 from whyclust.deep.training.keeping import Runs
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import DeepModel, rows_embedded
@@ -125,7 +125,7 @@ class IDC(PretrainedClusterer):
     array([0, 1, 2])
     """
 
-    gates: bool = setting(True)
+    gates: bool = setting(True, yes_or_no)
     n_features: Any = setting(None, check_n_features)
     sparsity: float = setting(0.5, number(zero=True))
     diversity: float | None = setting(None, optional(number(zero=True)))
@@ -179,6 +179,9 @@ class IDC(PretrainedClusterer):
             )
         names = getattr(self, "feature_names_in_", None)
         self._members = groups_of(self.groups, table, None if names is None else list(names))
+
+    def _normalises_batches(self) -> bool:
+        return True  # the head and the classifier do, whatever the autoencoder does
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         hidden = self._layers(n_features)

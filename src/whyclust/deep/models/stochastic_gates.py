@@ -64,6 +64,11 @@ class SharedGates(nn.Module):
         given = torch.zeros(n_columns) if members is None else torch.from_numpy(np.array(members))
         self.register_buffer("members", given.long())
 
+    @property
+    def sizes(self) -> Tensor:
+        """Columns of each group."""
+        return self.members.bincount()
+
     def forward(self, values: Tensor) -> Tensor:
         """The value of each column's group."""
         return values.index_select(1, self.members)
