@@ -49,6 +49,17 @@ def test_a_script_runs_from_anywhere(tmp_path):
     assert json.loads(done.stdout) == json.loads(target.read_text())
 
 
+def test_runs_find_their_script_in_other_processes(tmp_path):
+    """Functions that remember their results are looked up by name there."""
+    target = tmp_path / "result.json"
+    script = str(BENCHMARKS / "network_sizes.py")
+    command = [sys.executable, script, "--quick", "--jobs", "2", "--out", str(target)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(target.read_text())["runs"]) == 2
+
+
 def test_speed_compares_the_same_numbers(as_script):
     """The four layers written out give what the closed form gives."""
     import speed

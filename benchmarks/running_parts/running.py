@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import sys
 import time
@@ -105,7 +106,7 @@ def measure_runs(
     done = [{part: run.get(part) for part in wanted[0]} for run in result["runs"]] if wanted else []
     left = [key for key in wanted if key not in done]
     order = {tuple(key.values()): place for place, key in enumerate(wanted)}
-    tasks = (delayed(_timed)(measure, key) for key in left)
+    tasks = (delayed(_timed)(_importable(measure), key) for key in left)
     for run in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(tasks):
         result["runs"].append(run)
         result["runs"].sort(key=lambda one: order.get(tuple(one.get(part) for part in wanted[0]), -1))
@@ -114,6 +115,14 @@ def measure_runs(
         write(result, target, page)
     print(write(result, target, page))
     return result
+
+
+def _importable(measure: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of the script as a module: other processes cannot find what is in ``__main__``."""
+    path = getattr(sys.modules["__main__"], "__file__", None)
+    if measure.__module__ != "__main__" or path is None:
+        return measure
+    return getattr(importlib.import_module(Path(path).stem), measure.__name__)
 
 
 def _timed(measure: Callable[..., dict[str, Any]], key: dict[str, Any]) -> dict[str, Any]:
