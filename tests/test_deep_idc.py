@@ -19,11 +19,22 @@ torch = pytest.importorskip("torch")
 import whyclust as wc  # noqa: E402
 from whyclust.datasets import make_idc_synthetic  # noqa: E402
 from whyclust.deep import DCN, IDC  # noqa: E402
-from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss  # noqa: E402
+from whyclust.deep.models.coding_rate import (  # noqa: E402
+    coding_rate,
+    directions,
+    gumbel_softmax,
+    head_loss,
+)
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
 from whyclust.deep.models.head_starts import best_start  # noqa: E402
-from whyclust.deep.models.stochastic_gates import hard_gates, open_probability  # noqa: E402
+from whyclust.deep.models.stochastic_gates import (  # noqa: E402
+    bounded,
+    gating_network,
+    hard_gates,
+    learning_rates,
+    open_probability,
+)
 from whyclust.deep.networks.autoencoders import dense  # noqa: E402
 from whyclust.deep.networks.residual import residual_autoencoder  # noqa: E402
 from whyclust.deep.training.keeping import Keeper  # noqa: E402
@@ -127,6 +138,15 @@ def literal_rates(points, shares, scale):
     return np.array(rates)
 
 
+def literal_directions(points, coding):
+    """On the unit sphere; rays begin beside the points, as far away as these are from their mean."""
+    if coding == "rays":
+        points = points - points.mean(axis=0)
+        away = np.sqrt((np.linalg.norm(points, axis=1) ** 2).mean())
+        points = np.column_stack([points, np.full(len(points), away)])
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
 def test_the_head_minimises_equation_6():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(30, 4))
@@ -143,6 +163,49 @@ def test_the_head_minimises_equation_6():
     given = tensors[1].clone().requires_grad_()
     head_loss(tensors[0], given, 40.0, printed=True).backward()
     assert given.grad.abs().max() > 0
+
+
+def test_mu_is_bounded_and_finds_back():
+    mu = torch.tensor([-3.0, -0.5, 0.5, 3.0, -3.0, 3.0], requires_grad=True)
+    found = bounded(mu)
+    np.testing.assert_array_equal(found.detach(), [-1.0, -0.5, 0.5, 1.0, -1.0, 1.0])
+    # Descent goes against the gradient: away from the bounds it stops, back it goes.
+    found.backward(torch.tensor([1.0, 1.0, -1.0, -1.0, -1.0, 1.0]))
+    np.testing.assert_array_equal(mu.grad, [0.0, 1.0, -1.0, 0.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize(("d", "n_hidden", "parts"), [(100, 64, (1.0, 1.0)), (7840, 2048, (0.1, 0.25))])
+def test_gates_of_wide_tables_learn_slowly(d, n_hidden, parts):
+    network = gating_network(d, n_hidden, d, generator())
+    rates = {id(group["params"][0]): group["lr"] for group in learning_rates(network, 0.01)}
+    assert len(rates) == len(list(network.parameters()))
+    for layer, part in zip((network[0], network[2]), parts, strict=True):
+        assert rates[id(layer.weight)] == pytest.approx(0.01 * part)
+        assert rates[id(layer.bias)] == 0.01
+
+
+def test_directions_from_zero_and_from_beside_all_points():
+    points = np.random.default_rng(1).normal(3.0, 2.0, size=(40, 3))
+    from_zero = points / np.linalg.norm(points, axis=1, keepdims=True)
+    np.testing.assert_allclose(directions(torch.from_numpy(points), beside=False), from_zero, atol=1e-14)
+    beside = literal_directions(points, "rays")
+    np.testing.assert_allclose(directions(torch.from_numpy(points), beside=True), beside, atol=1e-14)
+    assert not directions(torch.ones(5, 3), beside=True).isnan().any()
+
+
+def test_only_rays_tell_opposite_sides_apart():
+    """Two clusters at ±e₁: from zero, the true halves cost no less than halves that mix them."""
+    generator = np.random.default_rng(2)
+    sides = np.repeat([1.0, -1.0], 50)
+    points = torch.from_numpy(np.column_stack([5.0 * sides, np.zeros(100)]) + generator.normal(size=(100, 2)))
+    true = torch.from_numpy(np.column_stack([sides > 0, sides < 0]).astype(float))
+    mixed = torch.eye(2, dtype=torch.float64).repeat(50, 1)
+    costs = {}
+    for beside in (False, True):
+        h = directions(points, beside=beside)
+        costs[beside] = [float(head_loss(h, shares, 10.0 * h.shape[1])) for shares in (true, mixed)]
+    assert costs[False][0] == pytest.approx(costs[False][1], rel=0.02)
+    assert costs[True][0] < 0.8 * costs[True][1]
 
 
 def test_as_printed_one_cluster_for_all_costs_less():
@@ -172,7 +235,7 @@ def test_stage_1_is_the_literal_loss(table, form):
     x = torch.from_numpy(table)
     with torch.no_grad():
         kept = (torch.rand(x.shape, generator=drawn) >= 0.9).float()
-        mu = model.gating(x)
+        mu = model.gating(x).clamp(-1, 1)
         epsilon = noise * torch.randn(mu.shape, generator=drawn)
         gates = (0.5 + mu + epsilon).clamp(0, 1)
         # Batch normalisation sees all inputs of a step.
@@ -204,8 +267,9 @@ def test_the_autoencoder_begins_without_gates(table):
     assert float(terms["clean"].detach()) == pytest.approx(float((back - x).abs().sum() / len(x)), rel=1e-5)
 
 
-def test_stage_2_is_the_literal_loss(table):
-    settings = IDC(3, **SMALL, global_sparsity=0.4)
+@pytest.mark.parametrize("coding_of", ["rays", "weighted"])
+def test_stage_2_is_the_literal_loss(table, coding_of):
+    settings = IDC(3, **SMALL, global_sparsity=0.4, coding=coding_of)
     model = module(table.shape[1], settings)
     coding = model.clustering_loss(batch_of(table))
     other = model.global_loss(batch_of(table))
@@ -226,8 +290,7 @@ def test_stage_2_is_the_literal_loss(table):
         twin.train()
         found = twin.classifier(x * gates * global_gates)
         entropy = -found.log_softmax(dim=1)[torch.arange(len(x)), labels].mean()
-    points = h.double().numpy()
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    points = literal_directions(h.double().numpy(), coding_of)
     rates = literal_rates(points, shares, points.shape[1] / 0.1)
     assert float(coding["coding"].detach()) == pytest.approx(float(shares.mean(axis=0) @ rates), rel=1e-4)
     assert float(other["classifier"].detach()) == pytest.approx(float(entropy), rel=1e-4)
@@ -303,13 +366,12 @@ def test_all_rows_at_once(table):
 def test_starts_are_compared_without_labels(table):
     for chosen_by in ("silhouette", "loss"):
         model = IDC(3, **SMALL, chosen_by=chosen_by).fit(table)
-        z = model.transform(table).astype(np.float64)
-        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        z = literal_directions(model.transform(table).astype(np.float64), "rays")
         if chosen_by == "silhouette" and len(set(model.labels_)) > 1:
             expected = -silhouette_score(z, model.labels_)
         elif chosen_by == "loss":
             hard = np.eye(3)[model.labels_]
-            expected = float(hard.mean(axis=0) @ literal_rates(z, hard, 30.0))
+            expected = float(hard.mean(axis=0) @ literal_rates(z, hard, 40.0))
         else:
             expected = 1.0
         assert model.scores_ == pytest.approx([expected], rel=1e-4)
@@ -322,7 +384,7 @@ def test_the_best_start_of_a_head_is_kept(prefers):
     head = dense([2, 4, 2 if prefers == "loss" else 5], "relu", batch_norm=True)
     seen = []
 
-    def final(z, logits):
+    def final(logits):
         empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
         cost = float((len(seen) - 3) ** 2) if prefers == "loss" else -float(empty)
         seen.append((empty, cost, snapshot(head)))
@@ -331,7 +393,7 @@ def test_the_best_start_of_a_head_is_kept(prefers):
     best_start(
         head,
         points,
-        lambda z, logits: logits.square().sum(),
+        lambda rows, logits: logits.square().sum() * len(rows),
         final,
         starts=12,
         steps=1,
@@ -525,7 +587,7 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
         ({"global_sparsity": -1}, "global_sparsity=-1, expected"),
         ({"diversity": -1}, "diversity=-1, expected"),
         ({"temperature": 0}, "temperature=0, expected a number above zero"),
-        ({"coding": "none"}, "coding='none' is unknown, expected one of weighted, printed"),
+        ({"coding": "none"}, "coding='none' is unknown, expected one of rays, weighted, printed"),
         ({"form": "other"}, "form='other' is unknown, expected one of paper, released"),
         ({"chosen_by": "accuracy"}, "chosen_by='accuracy' is unknown, expected one of silhouette, loss"),
         ({"batch_size": 0}, "batch_size=0, expected"),

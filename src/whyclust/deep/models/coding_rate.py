@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from torch import Tensor
 
 # Least number of members for which a cluster's mean is taken: below it there is none.
@@ -29,6 +30,29 @@ def coding_rate(rows: Tensor, scale: float) -> Tensor:
     products = rows @ rows.T if n < d else rows.T @ rows
     identity = torch.eye(min(n, d), dtype=rows.dtype, device=rows.device)
     return 0.5 * log_determinant(identity + scale * products)
+
+
+def directions(points: Tensor, *, beside: bool) -> Tensor:
+    """Points on the unit sphere, as they are seen from zero, or from a place beside all of them.
+
+    A coding rate knows lines and not rays: h and −h together cost as much as h alone. Seen from zero, two
+    clusters on opposite sides of it are one, and standardised columns put them there. So points are seen from
+    a place that is as far from their mean as they are on average, along an axis of its own.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n, p)
+    beside : bool
+
+    Returns
+    -------
+    Tensor of shape (n, p) or (n, p + 1)
+    """
+    if not beside:
+        return F.normalize(points)
+    centred = points - points.mean(dim=0)
+    distance = centred.square().sum(dim=1).mean().sqrt()
+    return F.normalize(torch.cat([centred, distance.expand(len(points), 1)], dim=1))
 
 
 def cluster_coding_rates(points: Tensor, shares: Tensor, scale: float) -> Tensor:

@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from torch import Tensor, nn
 
-from whyclust.deep.models.coding_rate import coding_rate, gumbel_softmax, head_loss
+from whyclust.deep.models.coding_rate import coding_rate, directions, gumbel_softmax, head_loss
 from whyclust.deep.models.gated_network import GatedNetwork
 from whyclust.deep.models.head_starts import best_start
 from whyclust.deep.models.sparsity import Sparsity
-from whyclust.deep.models.stochastic_gates import gate_noise, hard_gates, open_probability
+from whyclust.deep.models.stochastic_gates import gate_noise, hard_gates, learning_rates, open_probability
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.training.loop import evaluating
 from whyclust.deep.training.phases import SGD, Adam, Batch, Cosine, Phase, Terms, Update
@@ -70,9 +70,9 @@ class GatedClusteringModel(GatedNetwork):
         self.n_columns = n_features
         self.form = FORMS[settings.form]
         self.sparsity = Sparsity(settings, n_features)
-        # Rows times their gates and the embedding of them, while the head learns: what is made again needs
-        # no place in a checkpoint.
-        self.cache: tuple[Tensor, Tensor] | None = None
+        # Rows times their gates, the embedding of them and its directions, while the head learns: what is
+        # made again needs no place in a checkpoint.
+        self.cache: tuple[Tensor, Tensor, Tensor] | None = None
 
     # --- stage 1 --------------------------------------------------------------------------------
 
@@ -132,8 +132,8 @@ class GatedClusteringModel(GatedNetwork):
     # --- stage 2 --------------------------------------------------------------------------------
 
     @property
-    def rows(self) -> tuple[Tensor, Tensor]:
-        """Gated rows and their embedding, which no longer change."""
+    def rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Gated rows, their embedding and its directions, which no longer change."""
         if self.cache is None:
             raise RuntimeError("Rows are not cached yet.")
         return self.cache
@@ -144,23 +144,26 @@ class GatedClusteringModel(GatedNetwork):
             with evaluating(self):
                 gated = torch.cat([self.gated(part) for part in data.split(_BLOCK)])
                 embedded = torch.cat([self.autoencoder.encoder(part) for part in gated.split(_BLOCK)])
-            self.cache = gated, embedded
+            self.cache = gated, embedded, self.directions(embedded)
 
     def clustering_loss(self, batch: Batch) -> Terms:
-        """Eq. (6), of embeddings on the unit sphere and Gumbel's memberships."""
+        """Eq. (6), of directions of the embedding and Gumbel's memberships."""
         self.remember(batch.data)
-        z = self.rows[1][batch.rows]
-        return {"coding": self.coding(z, self.head(z), batch.generator)}
+        _, z, h = self.rows
+        return {"coding": self.coding(h[batch.rows], self.head(z[batch.rows]), batch.generator)}
 
-    def coding(self, z: Tensor, logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def directions(self, z: Tensor) -> Tensor:
+        """What coding rates are taken of: h of Eq. (6), given the embedding of all rows."""
+        return directions(z, beside=self.settings.coding == "rays")
+
+    def coding(self, h: Tensor, logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Eq. (6); without a generator of noise rows belong to one cluster each."""
         if generator is None:
-            shares = F.one_hot(logits.argmax(dim=1), logits.shape[1]).to(z.dtype)
+            shares = F.one_hot(logits.argmax(dim=1), logits.shape[1]).to(h.dtype)
         else:
             shares = gumbel_softmax(logits, self.settings.temperature, generator)
         # λ₂ = p / ε.
-        scale = self.autoencoder.embedding_dim / _HEAD_ERROR
-        return head_loss(F.normalize(z), shares, scale, printed=self.settings.coding == "printed")
+        return head_loss(h, shares, h.shape[1] / _HEAD_ERROR, printed=self.settings.coding == "printed")
 
     def begin_clusters(self, data: Tensor, generator: torch.Generator) -> None:
         """Take the best of some heads, each trained for a part of the phase."""
@@ -170,8 +173,8 @@ class GatedClusteringModel(GatedNetwork):
             best_start(
                 self.head,
                 self.rows[1],
-                lambda z, logits: self.coding(z, logits, generator),
-                self.coding,
+                lambda rows, logits: self.coding(self.rows[2][rows], logits, generator),
+                lambda logits: self.coding(self.rows[2], logits),
                 starts=_STARTS,
                 steps=steps,
                 batch_size=self.batch_size,
@@ -192,7 +195,7 @@ class GatedClusteringModel(GatedNetwork):
     def global_loss(self, batch: Batch) -> Terms:
         """Cross-entropy of the classifier on x ⊙ z ⊙ z_G^k, and Eq. (3) of the clusters' gates."""
         self.remember(batch.data)
-        gated, embedded = self.rows
+        gated, embedded, _ = self.rows
         with evaluating(self.head):
             labels = self.head(embedded[batch.rows]).argmax(dim=1)
         mu = self.global_mu[labels]
@@ -224,7 +227,7 @@ class GatedClusteringModel(GatedNetwork):
         rate = settings.learning_rate
         falls = Cosine(_LAST_RATE)
         coder = list(self.autoencoder.parameters())
-        gating = [] if self.gating is None else list(self.gating.parameters())
+        gating = [] if self.gating is None else learning_rates(self.gating, rate)
         ungated = settings.pretrain_epochs - self.n_gate_epochs
         adam = Adam(rate, epsilon=1e-8)
         common = {"batch_size": self.batch_size, "patience": settings.patience}
@@ -238,7 +241,7 @@ class GatedClusteringModel(GatedNetwork):
             Phase(
                 "gates" if gating else "denoising",
                 self.n_gate_epochs,
-                [Update(self.denoising_loss, [*coder, *gating], adam, falls)],
+                [Update(self.denoising_loss, [{"params": coder}, *gating], adam, falls)],
                 before_epoch=self.before_gates,
                 comparable=False,
                 **common,

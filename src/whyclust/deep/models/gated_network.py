@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from whyclust.deep.models.head_starts import begin_head
-from whyclust.deep.models.stochastic_gates import HardGate, SharedGates, gating_network, hard_gates
+from whyclust.deep.models.stochastic_gates import HardGate, SharedGates, bounded, gating_network, hard_gates
 from whyclust.deep.networks.autoencoders import Autoencoder, dense, initialise
 from whyclust.deep.training.phases import AffineLogits, DeepModel, linear_logits, numbers
 from whyclust.propagate.torch_modules import Gated
@@ -62,8 +62,8 @@ class GatedNetwork(DeepModel):
     # --- what is computed -----------------------------------------------------------------------
 
     def mu(self, x: Tensor) -> Tensor:
-        """μ of each gate (one for each column, or group of columns)."""
-        return self.gating(x)
+        """μ of each gate (one for each column, or group of columns), between −1 and 1."""
+        return bounded(self.gating(x))
 
     def local_gates(self, x: Tensor) -> Tensor:
         """The gate of each column, without noise; 1 where there are no gates."""
@@ -100,7 +100,10 @@ class GatedNetwork(DeepModel):
     # --- what is explained ----------------------------------------------------------------------
 
     def gate_layers(self) -> list[nn.Module]:
-        """The product of rows and gates, as a layer that relevance passes."""
+        """The product of rows and gates, as a layer that relevance passes.
+
+        That μ is bounded makes no difference to gates without noise.
+        """
         if self.gating is None:
             return []
         spread = [] if isinstance(self.spread, nn.Identity) else [self.spread]

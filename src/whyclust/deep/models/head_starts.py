@@ -31,7 +31,7 @@ def best_start(
     head: nn.Sequential,
     points: Tensor,
     loss: Callable[[Tensor, Tensor], Tensor],
-    final: Callable[[Tensor, Tensor], Tensor],
+    final: Callable[[Tensor], Tensor],
     *,
     starts: int,
     steps: int,
@@ -48,8 +48,10 @@ def best_start(
     head : nn.Sequential
     points : Tensor of shape (n, p)
         The embedding.
-    loss, final : callable
-        Of points and logits: what is minimised, and what starts are compared by, on all points.
+    loss : callable
+        Of rows, as positions, and their logits: what is minimised.
+    final : callable
+        Of the logits of all points: what starts are compared by.
     starts, steps, batch_size : int
     optimizer : callable
         Makes one for the head.
@@ -64,12 +66,12 @@ def best_start(
             rows = torch.randperm(len(points), generator=generator)[:batch_size].to(points.device)
             moving.zero_grad()
             with torch.enable_grad():
-                loss(points[rows], head(points[rows])).backward()
+                loss(rows, head(points[rows])).backward()
             moving.step()
         head.eval()
         logits = head(points)
         empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
-        found = empty, float(final(points, logits))
+        found = empty, float(final(logits))
         if found < best:
             best, state = found, snapshot(head)
     head.zero_grad()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import silhouette_score
 from sklearn.utils.validation import check_is_fitted
@@ -76,9 +75,10 @@ class IDC(PretrainedClusterer):
         positions, or names where X has them.
     temperature : float
         τ of the Gumbel-softmax by which the head learns (Eq. 5): lower is harder.
-    coding : {"weighted", "printed"}
+    coding : {"rays", "weighted", "printed"}
         The head's loss (Eq. 6). As printed, rates of clusters are summed, which prefers one cluster for all
-        rows; the released code weighs each by its share of the rows.
+        rows; the released code weighs each by its share of the rows (``"weighted"``). Both take rows on
+        opposite sides of zero for alike; ``"rays"`` weighs rates and tells opposite sides apart.
     form : {"paper", "released"}
         Where the code released with the paper differs: less noise at the gates and a wider regulariser,
         squared errors instead of absolute ones, and means over columns instead of sums.
@@ -132,7 +132,7 @@ class IDC(PretrainedClusterer):
     global_sparsity: float = setting(0.1, number(zero=True))
     groups: Any = setting(None, check_groups)
     temperature: float = setting(1.0, number())
-    coding: str = setting("weighted", choice(["weighted", "printed"]))
+    coding: str = setting("rays", choice(["rays", "weighted", "printed"]))
     form: str = setting("paper", choice(FORMS))
     chosen_by: str = setting("silhouette", choice(["silhouette", "loss"]))
     pretrain_epochs: int = 200
@@ -194,11 +194,11 @@ class IDC(PretrainedClusterer):
 
     def _score(self, model: Any, data: Tensor, progress: Progress) -> float:
         z = rows_embedded(model, data)
-        logits = model.logits(z)
+        logits, h = model.logits(z), model.directions(z)
         if self.chosen_by == "loss":
-            return float(model.coding(z, logits))
+            return float(model.coding(h, logits))
         step = -(-len(z) // _MOST_ROWS)
-        points, ids = F.normalize(z[::step]).cpu().numpy(), logits[::step].argmax(dim=1).cpu().numpy()
+        points, ids = h[::step].cpu().numpy(), logits[::step].argmax(dim=1).cpu().numpy()
         n_found = len(np.unique(ids))
         return -float(silhouette_score(points, ids)) if 1 < n_found < len(ids) else 1.0
 

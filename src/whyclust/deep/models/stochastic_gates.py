@@ -19,6 +19,8 @@ from whyclust.propagate.torch_walk import register_rule
 
 # Spread of the weights from which gates begin half open, whatever the row.
 _FIRST_SPREAD = 1e-3
+# Inputs of the gating network's layers for digits, in the paper.
+_USUAL_INPUTS = 784, 512
 
 
 def hard_gates(mu: Tensor, noise: Tensor | None = None) -> Tensor:
@@ -87,17 +89,49 @@ def _through_shared_gates(layer: Any, inputs: Tensor, outputs: Tensor, relevance
 
 
 def gating_network(n_columns: int, n_hidden: int, n_gates: int, generator: torch.Generator) -> nn.Sequential:
-    """From a row to μ of each gate: one hidden layer (appendix B), and μ between −1 and 1.
-
-    The bound is that of the released code: a gate that cannot be shut for good is opened now and then by the
-    noise, and can come back.
-    """
-    network = nn.Sequential(
-        nn.Linear(n_columns, n_hidden), nn.Tanh(), nn.Linear(n_hidden, n_gates), nn.Tanh()
-    )
+    """From a row to μ of each gate, before it is :func:`bounded`: one hidden layer (appendix B)."""
+    network = nn.Sequential(nn.Linear(n_columns, n_hidden), nn.Tanh(), nn.Linear(n_hidden, n_gates))
     first, last = network[0], network[2]
     nn.init.xavier_uniform_(first.weight, generator=generator)
     nn.init.normal_(last.weight, std=_FIRST_SPREAD, generator=generator)
     for layer in (first, last):
         nn.init.zeros_(layer.bias)
     return network
+
+
+class _Bounded(torch.autograd.Function):
+    """Between −1 and 1; beyond them only the gradient that leads back counts."""
+
+    @staticmethod
+    def forward(ctx: Any, mu: Tensor) -> Tensor:
+        ctx.save_for_backward(mu)
+        return mu.clamp(-1.0, 1.0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (mu,), (gradient,) = ctx.saved_tensors, gradients
+        away = ((mu > 1.0) & (gradient < 0)) | ((mu < -1.0) & (gradient > 0))
+        return gradient.masked_fill(away, 0.0)
+
+
+def bounded(mu: Tensor) -> Tensor:
+    """μ between −1 and 1 while gates learn: noise opens a shut gate now and then, so that it can come back.
+
+    The released code bounds by tanh, which has no gradient far out: in tables of thousands of columns some
+    rows had all gates open at once and never shut them again, at any price. Here the way back is open.
+    """
+    return _Bounded.apply(mu)
+
+
+def learning_rates(network: nn.Sequential, rate: float) -> list[dict[str, Any]]:
+    """The network's parameters in groups for Adam, which moves weights by its rate, whatever their gradient.
+
+    So a sum over d inputs moves by d rates in a step. Of more inputs than the paper's networks for digits
+    have, rates fall as these rise, or one step would turn all gates at once.
+    """
+    groups: list[dict[str, Any]] = []
+    for layer, usual in zip((network[0], network[2]), _USUAL_INPUTS, strict=True):
+        n_inputs = layer.weight.shape[1]
+        groups.append({"params": [layer.weight], "lr": rate * min(1.0, usual / n_inputs)})
+        groups.append({"params": [layer.bias], "lr": rate})
+    return groups
