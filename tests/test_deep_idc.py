@@ -13,8 +13,11 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402, N812 (as PyTorch itself writes it)
 
 import whyclust as wc  # noqa: E402
 from whyclust.datasets import make_idc_synthetic  # noqa: E402
@@ -28,6 +31,7 @@ from whyclust.deep.models.coding_rate import (  # noqa: E402
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
 from whyclust.deep.models.head_starts import best_start  # noqa: E402
+from whyclust.deep.models.sparsity import Sparsity  # noqa: E402
 from whyclust.deep.models.stochastic_gates import (  # noqa: E402
     bounded,
     gating_network,
@@ -354,6 +358,21 @@ def test_without_gates(table, tmp_path):
 
 
 @collapse_may_be
+def test_a_temperature_for_a_fit_to_come_changes_no_answer(table, tmp_path):
+    model = IDC(3, **SMALL, temperature=0.5).fit(table)
+    shares, evidence = model.predict_proba(table), wc.explain(model, table).evidence
+    model.set_params(temperature=7.0)
+    again = wc.load(wc.save(model, tmp_path / "m.npz"))
+    for one in (model, again):
+        np.testing.assert_allclose(one.predict_proba(table), shares, rtol=1e-5)
+        np.testing.assert_allclose(wc.explain(one, table).evidence, evidence, rtol=1e-5)
+    assert model.temperature == 7.0
+    assert again.temperature == 0.5  # of the fit
+    logits = model.model_.logits(torch.from_numpy(model.transform(table))).detach().numpy()
+    np.testing.assert_allclose(shares, softmax(logits / 0.5, axis=1), rtol=1e-4)
+
+
+@collapse_may_be
 def test_all_rows_at_once(table):
     whole, counted = (IDC(3, **{**SMALL, "batch_size": size}).fit(table) for size in (None, len(table)))
     assert whole.history_ == counted.history_
@@ -474,6 +493,19 @@ def test_a_number_that_was_not_reached_is_told(alike):
 # --- groups ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("n_rows", "seen"), [(7, 7), (1024, 1024), (1025, 513), (2047, 1024), (5000, 1000)])
+def test_open_gates_are_counted_on_1024_rows_at_most(n_rows, seen):
+    class Gates:
+        n_gate_epochs = 10
+
+        def local_gates(self, rows):
+            assert len(rows) == seen
+            return torch.ones(len(rows), 2)
+
+    data = torch.zeros(n_rows, 2)
+    Sparsity(IDC(2, n_features=1), 2).follow(Gates(), data, 1)
+
+
 @collapse_may_be
 def test_columns_of_a_group_open_together(table, tmp_path):
     model = IDC(3, **SMALL, groups=[[1, 4], [0, 5, 2]]).fit(table)
@@ -526,7 +558,11 @@ def test_groups_by_correlation(table):
         ([1, 2], r"groups=\[1, 2\], expected None, 'correlation', or lists"),
         ([[0, 6]], "groups has 6, expected positions of columns from 0 to 5"),
         ([[0, 1], [1, 2]], "groups has the column 1 twice"),
-        ([["height"]], "groups has 'height', expected positions of columns from 0 to 5.$"),
+        (
+            [["height"]],
+            r"groups has 'height', expected positions of columns from 0 to 5, for X came without names: give "
+            r"positions, or, in a Pipeline, .*: pipeline.set_output\(transform=\"pandas\"\).$",
+        ),
         (iter([[0, 1]]), "groups=<list_iterator .*expected None, 'correlation', or lists"),
     ],
 )
@@ -545,6 +581,11 @@ def test_groups_by_name(table):
     told = "groups has 'bb', expected positions of columns from 0 to 5, or their names: did you mean 'b'?"
     with pytest.raises(ValueError, match=re.escape(told)):
         IDC(3, **SMALL, groups=[["bb", "e"]]).fit(frame)
+    behind = make_pipeline(StandardScaler(), clone(model))
+    with pytest.raises(ValueError, match=r"groups has 'b', .* X came without names"):
+        behind.fit(frame)
+    behind.set_output(transform="pandas").fit(frame)  # as the sentence says
+    assert behind[-1].column_groups_[1] == behind[-1].column_groups_[4]
 
 
 # --- bad input -------------------------------------------------------------------------------------
@@ -651,6 +692,60 @@ def test_residual_autoencoders_give_back_the_shape(shape):
     z, back = network(x)
     assert z.shape == (3, 4)
     assert back.shape == x.shape
+
+
+def normalised(x, layer):
+    """Batch normalisation, with the means and variances it has seen."""
+    mean, variance, weight, bias = (
+        one[:, None, None] for one in (layer.running_mean, layer.running_var, layer.weight, layer.bias)
+    )
+    return (x - mean) / (variance + layer.eps) ** 0.5 * weight + bias
+
+
+def smaller(x, block):
+    """relu(BN(3×3(relu(BN(3×3, by two)))) + BN(1×1, by two)): a block of the encoder, written out."""
+    first, first_norm, _, second, second_norm = block.layers
+    across, across_norm = block.shortcut
+    inner = normalised(F.conv2d(x, first.weight, stride=2, padding=1), first_norm).clamp_min(0)
+    inner = normalised(F.conv2d(inner, second.weight, padding=1), second_norm)
+    return (inner + normalised(F.conv2d(x, across.weight, stride=2), across_norm)).clamp_min(0)
+
+
+def larger(x, block, rest):
+    """The same for the decoder, where the second convolution and the shortcut are transposed."""
+    first, first_norm, _, second, second_norm = block.layers
+    across, across_norm = block.shortcut
+    inner = normalised(F.conv2d(x, first.weight, padding=1), first_norm).clamp_min(0)
+    inner = F.conv_transpose2d(inner, second.weight, stride=2, padding=1, output_padding=rest)
+    shortcut = F.conv_transpose2d(x, across.weight, stride=2, output_padding=rest)
+    return (normalised(inner, second_norm) + normalised(shortcut, across_norm)).clamp_min(0)
+
+
+@torch.no_grad()
+def test_residual_blocks_are_the_literal_ones():
+    network = residual_autoencoder((2, 7, 8), 3, [4, 4], "relu").double()
+    drawn = generator(5)
+    for tensor in network.state_dict().values():
+        if tensor.is_floating_point():  # also what batches are normalised by; variances are above zero
+            tensor.copy_(0.1 + torch.rand(tensor.shape, generator=drawn, dtype=torch.float64))
+    for weight in (tensor for tensor in network.parameters() if tensor.ndim > 1):
+        weight.sub_(0.6)
+    network.eval()
+    x = torch.randn(5, 2, 7, 8, generator=drawn, dtype=torch.float64)
+    z, back = network(x.flatten(1))
+
+    _, first, _, second, _, _, embedding = network.encoder  # 7 × 8 to 4 × 4 to 2 × 2
+    inner = smaller(smaller(x, first), second).flatten(1)
+    expected = inner @ embedding.weight.T + embedding.bias
+    assert float((z - expected).abs().max()) < 1e-10
+
+    begin, _, _, block, _, last, _ = network.decoder
+    inner = (expected @ begin.weight.T + begin.bias).clamp_min(0).unflatten(1, (4, 2, 2))
+    inner = larger(inner, block, (1, 1))
+    pixels = F.conv_transpose2d(inner, last.weight, last.bias, stride=2, padding=1, output_padding=(0, 1))
+    assert pixels.shape == x.shape
+    assert float((back - pixels.flatten(1)).abs().max()) < 1e-10
+    assert (pixels < 0).any()  # nothing bounds them
 
 
 @collapse_may_be

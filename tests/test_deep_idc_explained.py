@@ -1,6 +1,7 @@
 """Explanations of IDC: relevance through gates, the gates themselves, and both side by side."""
 
 import copy
+import sys
 
 import numpy as np
 import pytest
@@ -236,6 +237,28 @@ def test_clusters_have_an_explanation(model, table, tmp_path):
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(selected))
 
 
+def test_gates_of_clusters_take_names_that_a_scaler_lost(model):
+    names = list("abcdefg")
+    assert model.global_explanation(feature_names=names).feature_names == names
+    with pytest.raises(ValueError, match="feature_names"):
+        model.global_explanation(feature_names=names[:3])
+
+
+def test_gates_are_told_as_gates(model, table):
+    """They are the same whatever cluster is asked about, so they set none apart and speak for none."""
+    gates = wc.explain(model, table, method="gates")
+    told = "Largest by gate of the row, which is the same whatever the cluster: "
+    for line in gates.describe().split("\n"):
+        assert told in line
+        assert "of the total)" in line
+    assert told in gates[0].describe()
+    of_clusters = model.global_explanation()
+    assert "Cluster 0 was explained for 1 row. Largest by gate of the cluster: " in of_clusters.describe()
+    for text in (gates.describe(), gates[0].describe(), of_clusters.describe(), of_clusters[0].describe()):
+        assert "set apart" not in text
+        assert "For cluster" not in text
+
+
 def test_gates_beside_relevance(model, table):
     from scipy.stats import spearmanr
 
@@ -301,5 +324,34 @@ def test_pictures(model, table, tmp_path):
     gates = wc.explain(model, table, method="gates")
     with pytest.raises(ValueError, match="The values of this explanation are gates, expected relevance"):
         gates.plot.gates_and_relevance()
+    with pytest.raises(ValueError, match="The values of this explanation are gates, expected relevance"):
+        model.global_explanation().plot.gates_and_relevance()
     with pytest.raises(TypeError, match="IDC was given, expected an explanation"):
         wc.plots.gates_and_relevance(model)
+
+
+def test_rows_that_were_sliced_are_drawn(model, table, monkeypatch):
+    pytest.importorskip("matplotlib")
+    ex = wc.explain(model, table)
+    rows = [9, 2, 30, 31, 32, 33]
+    figure = ex[rows].plot.gates_and_relevance()
+    drawn = figure.axes[0].images[0].get_array()
+    np.testing.assert_allclose(drawn, model.local_gates(table[rows]), atol=1e-6)
+    named = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert named == [f"row {row}, cluster {model.labels_[row]}" for row in rows]
+    assert figure.get_supxlabel() == ""
+    # Of more rows than a reader takes in there is one for each cluster, and the picture says so.
+    clusters = len(np.unique(model.labels_[:11]))
+    figure = ex[:11].plot.gates_and_relevance()
+    assert len(figure.axes[0].images[0].get_array()) == clusters
+    assert figure.get_supxlabel() == (
+        "Of 11 rows the most typical one of each cluster; rows=[...] draws others."
+    )
+    figure = ex[:11].plot.gates_and_relevance(image_shape=(1, 7))
+    assert figure.get_supxlabel().startswith("Of 11 rows the most typical one")
+    # The function has the name of its module, so that this cannot be named in one string.
+    monkeypatch.setattr(sys.modules["whyclust.plots.gates_and_relevance"], "_MOST_ROWS", 1)
+    assert len(np.unique(model.labels_)) > 1
+    figure = ex.plot.gates_and_relevance()
+    assert f"one of 1 of {len(np.unique(model.labels_))} clusters" in figure.get_supxlabel()
+    assert ex.plot.gates_and_relevance(by="clusters").get_supxlabel() == ""

@@ -1,5 +1,8 @@
 """TELL: its epochs written out, its lengths, and its explanation."""
 
+import copy
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -257,3 +260,51 @@ def test_relevance_passes_a_length_as_it_passes_a_weight():
     assert (found - propagate(layer[0], x, R, rules="zero")).abs().max() == 0
     assert (found.sum(dim=1) - R.sum(dim=1)).abs().max() < 1e-10
     assert torch.isfinite(propagate(layer, 0 * x, R)).all()
+
+
+# --- extreme settings ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1e-45, 1e-30, 1e19, 1e30, 1e300])
+def test_alphas_that_leave_single_precision_are_refused(rows, alpha):
+    with pytest.raises(ValueError, match=r"^alpha=.*, expected a number from 1e-10 to 1e\+10: beyond"):
+        TELL(2, alpha=alpha).fit(rows.numpy())
+
+
+@pytest.mark.parametrize("alpha", [1e-10, 1e-3, 1e10])
+def test_centres_have_length_1_for_all_others(digits, alpha):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = TELL(3, alpha=alpha, hidden=(8,), epochs=4, random_state=0).fit(digits[0][:100])
+    assert np.abs(np.linalg.norm(model.cluster_centers_, axis=1) - 1).max() < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore:The clusters have collapsed")
+@pytest.mark.parametrize("settings", [{"alpha": 50.0}, {"center_step": 1e-6}])
+def test_centres_that_stay_where_they_were_drawn_are_told_of(digits, settings, tmp_path):
+    model = TELL(3, hidden=(8,), epochs=20, random_state=0, reseed=False, **settings)
+    told = r"The centres have hardly moved: .* Lower alpha \(now .*raise center_step \(now"
+    with pytest.warns(UserWarning, match=told):
+        model.fit(digits[0][:100])
+    np.testing.assert_allclose(model.cluster_centers_, model.model_.first, atol=0.05)
+    again = wc.load(wc.save(model, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.model_.first, model.model_.first)
+
+
+def test_files_that_do_not_say_where_centres_began(fitted):
+    state = {name: tensor for name, tensor in fitted.model_.state_dict().items() if name != "first"}
+    model = fitted._model(fitted.n_features_in_, torch.Generator().manual_seed(9))
+    model.restore(state)
+    torch.testing.assert_close(model.weight, fitted.model_.weight)
+
+
+def test_an_alpha_for_a_fit_to_come_changes_no_answer(fitted, digits, tmp_path):
+    X, model = digits[0][:100], copy.deepcopy(fitted)
+    centers, shares = model.model_.centers.detach().clone(), model.predict_proba(X)
+    evidence = wc.explain(model, X).evidence
+    model.set_params(alpha=0.1)
+    again = wc.load(wc.save(model, tmp_path / "m.npz"))
+    for one in (model, again):
+        torch.testing.assert_close(one.model_.centers, centers)
+        np.testing.assert_allclose(one.predict_proba(X), shares, rtol=1e-5)
+        np.testing.assert_allclose(wc.explain(one, X).evidence, evidence, rtol=1e-4, atol=1e-6)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from whyclust.cluster.elbow import choose_k, inertia_curve
 
@@ -52,3 +53,15 @@ def test_large_tables_are_sampled_and_few_points_refused(monkeypatch):
     with pytest.raises(ValueError, match="found 2 distinct points, expected at least 3"):
         inertia_curve([[0.0], [0.0], [1.0]])
     assert inertia_curve([[0.0], [0.1], [1.0]]).n_clusters == [1, 2]
+
+
+def test_sparse_points_have_the_same_elbow():
+    generator = np.random.default_rng(0)
+    centres = 20 * np.eye(5)[:3]
+    X = np.concatenate([generator.normal(centre, 1, size=(40, 5)) for centre in centres])
+    dense, sparse = (inertia_curve(one, random_state=0) for one in (X, sp.csr_array(X)))
+    assert dense.k == sparse.k == 3
+    np.testing.assert_allclose(dense.inertia, sparse.inertia)
+    zero = sp.csr_array(([0.0, 1.0], ([0, 1], [0, 1])), shape=(3, 2))  # a zero that is written down
+    with pytest.raises(ValueError, match="found 2 distinct points, expected at least 3"):
+        inertia_curve(zero)

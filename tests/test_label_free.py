@@ -106,3 +106,36 @@ def test_bad_options():
         TypeError, match=r"method='label_free' has no option 'n_samples': its options are steps"
     ):
         wc.explain(model, X, method="label_free", n_samples=3)
+
+
+@pytest.mark.parametrize(
+    ("method", "measures"),
+    [
+        ("label_free", "importance for the embedding"),
+        ("squared", "squared distance from the mean"),
+        ("random", "random score"),
+    ],
+)
+def test_what_knows_no_clusters_sets_none_apart(method, measures, tmp_path):
+    data = load_wine(as_frame=True).data
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)).fit(data)
+    found = wc.explain(model, data, method=method)
+    found = wc.load(found.save(tmp_path / "found.npz"))
+    told = f"Largest by {measures}, which knows no clusters: "
+    for line in found.describe().split("\n"):
+        assert f"%). {told}" in line
+        assert "set apart" not in line
+        assert "relevance" not in line
+    row = found[0].describe(top=2)
+    assert f". {told}" in row
+    assert "For cluster" not in row
+    assert "Against" not in row
+    assert f"<th>largest by {measures}, which knows no clusters</th>" in found._repr_html_()
+    page = found.to_html(tmp_path / "found.html").read_text(encoding="utf-8")
+    assert f"Largest by {measures}, which knows no clusters</h3>" in page
+    assert f"The value of a column is its {measures}" in page
+    assert "Why rows are" not in page
+    assert "handed back to the columns" not in page
+    assert "On average a row's evidence" not in page
+    # A method of the clusters' evidence is told as ever.
+    assert "is set apart by" in wc.explain(model, data, method="ig").describe()

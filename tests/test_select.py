@@ -156,6 +156,19 @@ def test_relevance_scores_are_shares_of_mean_absolute_relevance(table):
     assert found.estimator_ is not clustering
 
 
+def test_clusters_are_as_many_as_the_elbow_tells(planted):
+    """The three of the table, not the eight of k-means."""
+    for X in (planted, sp.csr_array(planted)):
+        found = RelevanceSelector(3, n_rounds=2, random_state=0).fit(X)
+        assert found.estimator_.n_clusters == 3
+        assert found.get_support(indices=True).tolist() == INFORMATIVE
+    pair = np.array([[0.0, 1.0], [5.0, 1.0], [5.0, 1.0]])  # too few points for an elbow
+    for X in (pair, sp.csr_array(pair)):
+        found = RelevanceSelector(1, random_state=0).fit(X)
+        assert found.estimator_.n_clusters == 2
+        assert found.get_support(indices=True).tolist() == [0]
+
+
 def test_rounds_leave_out_the_same_share_and_cluster_again(table):
     assert kept_after(1000, 10, 2) == [100, 10]
     clustering = KMeans(3, n_init=2, random_state=0)

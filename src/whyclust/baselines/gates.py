@@ -20,6 +20,7 @@ _GATED = "models that multiply columns by gates (IDC)"
     title="gates of the row",
     scores="g(x), between 0 and 1: how much of the column the model lets in",
     only_for=_GATED,
+    measures="gate of the row, which is the same whatever the cluster",
 )
 def gates(asked: Asked) -> Attribution:
     """The gate of each column, whatever the cluster: 0 where it is shut."""

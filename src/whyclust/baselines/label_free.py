@@ -32,6 +32,7 @@ def projected_gradient(features: Features, rows: NDArray, onto: NDArray) -> NDAr
     title="label-free importance of the embedding",
     scores="integrated gradients of ⟨f(x), f(x₀)⟩ from x̃ to x₀, f the encoder or what clusters are compared "
     "in; knows no clusters",
+    measures="importance for the embedding, which knows no clusters",
 )
 def label_free(asked: Asked, *, steps: int = 10, reference: Any = "mean") -> Attribution:
     """Integrated gradients of g(x) = ⟨f(x), f(x₀)⟩, from the reference x̃ to the row x₀, which is held fixed.

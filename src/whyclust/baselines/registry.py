@@ -36,6 +36,8 @@ class Baseline:
         Options that an audit gives it.
     only_for : str or None
         The models that it can explain, where it cannot explain all.
+    measures : str or None
+        What values are, in words that follow "largest by", where they are no reason for a cluster.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Baseline:
     usual: bool = False
     audited_with: Mapping[str, Any] = field(default_factory=dict)
     only_for: str | None = None
+    measures: str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -66,6 +69,7 @@ def baseline(
     usual: bool = False,
     audited_with: Mapping[str, Any] | None = None,
     only_for: str | None = None,
+    measures: str | None = None,
 ) -> Callable[[Callable[..., Attribution]], Callable[..., Attribution]]:
     """Register a function as a baseline; what is to be said of it is in :class:`Baseline`.
 
@@ -85,7 +89,9 @@ def baseline(
     def register(function: Callable[..., Attribution]) -> Callable[..., Attribution]:
         known = METHODS.get(name)
         refuse_taken(name, None if known is None else known.function, function)
-        METHODS[name] = Baseline(name, function, title, scores, needs, usual, audited_with or {}, only_for)
+        METHODS[name] = Baseline(
+            name, function, title, scores, needs, usual, audited_with or {}, only_for, measures
+        )
         return function
 
     return register

@@ -18,6 +18,7 @@ from whyclust.perturbing.encoded import as_rows
     title="columns in random order",
     scores="drawn from [0, 1): what any method should beat",
     usual=True,
+    measures="random score, which knows no clusters",
 )
 def random_scores(asked: Asked, *, random_state: Any = 0) -> Attribution:
     """Scores drawn from [0, 1): what any method should beat.
@@ -34,6 +35,7 @@ def random_scores(asked: Asked, *, random_state: Any = 0) -> Attribution:
     title="squared distance from the mean",
     scores="(x − x̃)², without looking at the model",
     usual=True,
+    measures="squared distance from the mean, which knows no clusters",
 )
 def squared(asked: Asked, *, reference: Any = "mean") -> Attribution:
     """(x − x̃)², in the units of the features: a strong trivial baseline on standardised columns."""

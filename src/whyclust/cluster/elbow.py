@@ -13,11 +13,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 LARGEST_K = 10
 # Beyond this many rows the curve is drawn on a random sample: its bend does not need more.
 SAMPLE_ROWS = 10_000
+
+
+class TooFewPointsError(ValueError):
+    """There are too few different points for a curve."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def inertia_curve(
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Points, already scaled as they will be clustered.
+        Points, already scaled as they will be clustered; sparse ones stay so.
     largest : int
         The largest number of clusters to try; never more than the number of distinct points less 1.
     random_state : int, optional
@@ -129,14 +134,14 @@ def inertia_curve(
     """
     from sklearn.cluster import KMeans
 
-    X = np.asarray(X)
-    if len(X) > SAMPLE_ROWS:
-        rows = np.random.default_rng(random_state).choice(len(X), SAMPLE_ROWS, replace=False)
+    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if X.shape[0] > SAMPLE_ROWS:
+        rows = np.random.default_rng(random_state).choice(X.shape[0], SAMPLE_ROWS, replace=False)
         X = X[np.sort(rows)]
-    n_distinct = len(np.unique(X, axis=0))
+    n_distinct = _count_distinct(X)
     largest = min(largest, n_distinct - 1)
     if largest < 2:
-        raise ValueError(
+        raise TooFewPointsError(
             f"found {n_distinct} distinct points, expected at least 3 to choose a number of "
             "clusters: use more rows or columns."
         )
@@ -149,3 +154,14 @@ def inertia_curve(
         inertia.append(float(model.inertia_))
     # By chance a larger k may end with more inertia; the best found for fewer still holds.
     return choose_k(ks, np.minimum.accumulate(inertia).tolist())
+
+
+def _count_distinct(X: Any) -> int:
+    """How many different rows there are."""
+    if not bool(sp.issparse(X)):
+        return len(np.unique(X, axis=0))
+    rows = X.copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    bounds = zip(rows.indptr, rows.indptr[1:], strict=False)
+    return len({(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in bounds})

@@ -46,7 +46,7 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
     fitted: dict[str, Any] = {}
     description = {
         "class": entry.name,
-        "settings": _settings(estimator),
+        "settings": _settings(estimator) | _of_the_fit(estimator.model_),
         "n_features": int(estimator.n_features_in_),
         "n_embedding": int(estimator._n_features_out),
         "layers": _layers(estimator, int(estimator.n_features_in_)),
@@ -65,6 +65,11 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
             fitted[name] = _plain(value, name)
     _refuse_other_settings(estimator, description, arrays)
     return description, arrays
+
+
+def _of_the_fit(model: DeepModel) -> dict[str, Any]:
+    """Settings by which the network answers, as they were when it was fitted."""
+    return {name: _plain(getattr(model, name), name) for name in model.answers_with}
 
 
 def _refuse_other_settings(estimator: Any, description: dict[str, Any], arrays: dict[str, NDArray]) -> None:

@@ -21,6 +21,8 @@ from whyclust.perturbing.encoded import as_rows
 
 # Of a row's open columns, the most relevant share that is taken away to see whether gates follow.
 _REMOVED = 0.1
+# What the gates of clusters are in a sentence: a classifier learned them, so they are no evidence.
+_OF_CLUSTERS = "gate of the cluster"
 # Columns are counted until they hold this share of a row's relevance.
 _MOST = 0.9
 
@@ -104,10 +106,10 @@ def gates_of(found: Explanation) -> Explanation:
     return explain_rows(origin.network, origin.table, **options, prepared=prepared)
 
 
-def global_explanation(model: Any) -> Explanation:
+def global_explanation(model: Any, feature_names: Any = None) -> Explanation:
     """The gates of an IDC's clusters, one row for each; see :meth:`whyclust.deep.IDC.global_explanation`."""
     clusters = np.arange(len(model.global_gates_))
-    found = explain(model, model.cluster_means_, cluster=clusters)
+    found = explain(model, model.cluster_means_, cluster=clusters, feature_names=feature_names)
     values = model.global_gates_.astype(np.float64)
     return replace(
         found,
@@ -117,7 +119,7 @@ def global_explanation(model: Any) -> Explanation:
         assigned=clusters,
         rule="global gates",
         question=Question("chosen"),
-        provenance=replace(found.provenance, method="global gates", propagation=None),
+        provenance=replace(found.provenance, method="global gates", propagation=None, measures=_OF_CLUSTERS),
         origin=None,
     )
 

@@ -13,6 +13,7 @@ _ON_USE = {
     "describe_clusters": "whyclust.telling.sentences",
     "describe_row": "whyclust.telling.sentences",
     "disagreement": "whyclust.telling.sentences",
+    "find": "whyclust.baselines.registry",
     "explain_rows": "whyclust.explaining.rows",
     "explain_space": "whyclust.explaining.ignored",
     "joined": "whyclust.explaining.joining",

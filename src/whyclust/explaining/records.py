@@ -97,6 +97,8 @@ class Provenance:
         What rows in no cluster are called.
     propagation : str or None
         How relevance passed the layers of an encoder.
+    measures : str or None
+        What values are, in words, where they are no reason for a cluster: gates, say.
     """
 
     method: str = "neon"
@@ -107,3 +109,4 @@ class Provenance:
     n_clusters: int = 0
     noise: Any = None
     propagation: str | None = None
+    measures: str | None = None

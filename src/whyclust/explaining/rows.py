@@ -102,6 +102,7 @@ def explain_rows(
             # A network loaded from a file has no fidelity, but knows what noise is.
             noise=net.clusters[-1].item() if has_noise else None,
             propagation=None if net.features.trunk is None else net.features.trunk.told,
+            measures=None if prepared is None else reach("find")(method).measures,
         ),
         kind=kind if groups is None else TABLE,
         given=given,

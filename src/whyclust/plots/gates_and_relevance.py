@@ -38,7 +38,8 @@ def gates_and_relevance(
     by : {"rows", "clusters"}
         Single rows, or the means over the rows of each cluster.
     rows : sequence of int, optional
-        Positions of the rows to draw; by default the most typical one of each cluster, ten at most.
+        Positions of the rows to draw. By default all rows of an explanation of ten or fewer (``ex[:6]``); of
+        a longer one the most typical row of each cluster, ten at most, and the picture says so.
     image_shape : (height, width) or (channels, height, width), optional
         Draw rows as images; by default where the explanation is of images.
     path : str or Path, optional
@@ -54,16 +55,19 @@ def gates_and_relevance(
         kind = type(explanation).__name__
         raise TypeError(f"{kind} was given, expected an explanation: wc.explain(idc, X).")
     one_of("by", by, ["rows", "clusters"])
-    if explanation.provenance.method == "gates":
+    if explanation.provenance.method in ("gates", "global gates"):
         raise ValueError(
             "The values of this explanation are gates, expected relevance to draw beside them: "
             "wc.explain(idc, X)."
         )
     opened = np.asarray(gates_of(explanation).values, dtype=float)
     relevance = np.asarray(explanation.values, dtype=float)
+    note = ""
     if by == "rows":
-        typical = [cluster.typical[0] for cluster in explanation.summary()][:_MOST_ROWS]
-        chosen = typical if rows is None else positions(rows, len(explanation))
+        if rows is None:
+            chosen, note = _usual_rows(explanation)
+        else:
+            chosen = positions(rows, len(explanation))
         groups = [np.array([row]) for row in chosen]
         names = [f"row {explanation.index[row]}, {_cluster(explanation, row)}" for row in chosen]
     else:
@@ -75,11 +79,23 @@ def gates_and_relevance(
     relevance = relevance / np.where(largest > 0, largest, 1.0)
     shape = asked_shape(image_shape, getattr(explanation.kind, "shape", None), relevance.shape[1])
     if shape is None:
-        figure = _tables(opened, relevance, names, explanation.feature_names)
+        figure = _tables(opened, relevance, names, explanation.feature_names, note)
     else:
         data = np.asarray(explanation.data, dtype=float).reshape(len(explanation), -1)
         figure = _images([_means(data, groups), opened, relevance], names, shape)
+        if note:
+            figure.supxlabel(note, fontsize=8)
     return finished(figure, path)
+
+
+def _usual_rows(explanation: Explanation) -> tuple[list[int], str]:
+    """Positions of the rows to draw where none are named, and what is said of the choice."""
+    if len(explanation) <= _MOST_ROWS:
+        return list(range(len(explanation))), ""
+    typical = [cluster.typical[0] for cluster in explanation.summary()]
+    shown = typical[:_MOST_ROWS]
+    of = "each cluster" if len(shown) == len(typical) else f"{len(shown)} of {len(typical)} clusters"
+    return shown, f"Of {len(explanation)} rows the most typical one of {of}; rows=[...] draws others."
 
 
 def _cluster(explanation: Explanation, row: int) -> str:
@@ -90,7 +106,7 @@ def _means(values: NDArray, groups: list[NDArray]) -> NDArray:
     return np.stack([values[rows].mean(axis=0) for rows in groups])
 
 
-def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list[str]) -> Any:
+def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list[str], note: str) -> Any:
     """Two tables of colours, of the columns that count most."""
     weight = opened.max(axis=0) + np.abs(relevance).max(axis=0)
     kept = np.sort(np.argsort(-weight, kind="stable")[:_MOST_COLUMNS])
@@ -108,9 +124,10 @@ def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list
         figure.colorbar(drawn, ax=axis, fraction=0.05)
     axes[0].set_yticks(range(len(names)), names, fontsize=8)
     if len(kept) < len(columns):
-        figure.supxlabel(
-            f"The {len(kept)} of {len(columns)} columns that are most open or relevant.", fontsize=8
-        )
+        told = f"The {len(kept)} of {len(columns)} columns that are most open or relevant."
+        note = f"{told} {note}".rstrip()
+    if note:
+        figure.supxlabel(note, fontsize=8)
     return figure
 
 

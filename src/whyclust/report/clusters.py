@@ -47,6 +47,7 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
         "id": explanation.short_name(cluster.cluster),
         "is_noise": cluster.is_noise,
         "ignored": ignored,
+        "measures": explanation.provenance.measures,
         # Given where the surrogate does not reproduce it well enough.
         "doubt": None if explanation.fidelity is None else explanation.fidelity.doubt(cluster.cluster),
         "anchor": f"cluster-{_slug(cluster.cluster)}",
@@ -103,6 +104,8 @@ def _base(base: float, evidence: float) -> float | None:
 
 def explained_parts(explanation: Explanation) -> dict[str, float] | None:
     """Split the mean evidence into what the columns got and what no column got."""
+    if explanation.provenance.measures is not None:  # values are no parts of the evidence
+        return None
     own = np.asarray(explanation.clusters == explanation.assigned)
     evidence = float(explanation.evidence[own].mean()) if own.any() else 0.0
     columns = float((explanation.explained - explanation.base_values)[own].mean()) if own.any() else 0.0

@@ -155,6 +155,7 @@ def _how(page: Page) -> Markup:
         certificate=page.certificate,
         heading=page.certificate_heading,
         ignored=page.explanation.question.about == "ignored",
+        measures=page.explanation.provenance.measures,
         parts=explained_parts(page.explanation),
         facts={**_facts(page.explanation), **page.facts},
         versions=versions(),

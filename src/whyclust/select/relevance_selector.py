@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from whyclust.cluster.elbow import TooFewPointsError, inertia_curve
 from whyclust.saving.registry import saved
 from whyclust.select.ranking import RankingSelector
 from whyclust.select.reaching import SEEDS
@@ -42,6 +43,14 @@ def kept_after(n_features: int, n_wanted: int, n_rounds: int) -> list[int]:
     return [*(max(n_wanted, step) for step in steps), n_wanted]
 
 
+def _n_clusters(X: Any, seed: int) -> int:
+    """As many clusters as the elbow of the inertia tells; two where rows are too few or too alike for one."""
+    try:
+        return inertia_curve(X, random_state=seed).k
+    except TooFewPointsError:
+        return min(2, X.shape[0])
+
+
 @saved
 class RelevanceSelector(RankingSelector):
     """Keep the columns that matter most to a clustering: cluster, select, cluster again.
@@ -55,12 +64,13 @@ class RelevanceSelector(RankingSelector):
         Columns to keep: a number of them, a share of all, or None for half of them.
     estimator : clustering or None, default=None
         What :func:`whyclust.explain` can explain after its ``fit``; it is copied. None takes k-means with
-        ten starts.
+        ten starts and 2 to 10 clusters, as many as the elbow of its inertia tells, anew in each round;
+        ``estimator_`` has them. Where you know how many clusters there are, say so: ``KMeans(4)``.
     n_rounds : int, default=1
         How often columns are left out and the rest is clustered again. Each round leaves out the same
         share.
     random_state : int, RandomState instance or None, default=None
-        Seed of k-means, where `estimator` is None.
+        Seed of k-means and of the elbow, where `estimator` is None.
 
     Attributes
     ----------
@@ -118,11 +128,11 @@ class RelevanceSelector(RankingSelector):
         self.n_rounds = n_rounds
         self.random_state = random_state
 
-    def _clustering(self, n_rows: int) -> Any:
+    def _clustering(self, X: Any) -> Any:
         if self.estimator is not None:
             return clone(self.estimator)
         seed = check_random_state(self.random_state).randint(SEEDS)
-        return KMeans(min(8, n_rows), n_init=10, random_state=seed)
+        return KMeans(_n_clusters(X, seed), n_init=10, random_state=seed)
 
     def _scores(self, X: Any) -> NDArray:
         from whyclust.explaining import explain
@@ -133,7 +143,7 @@ class RelevanceSelector(RankingSelector):
         self._rounds = np.zeros(n_features, dtype=np.intp)
         for number, n_kept in enumerate(kept_after(n_features, self._count(n_features), self.n_rounds)):
             part = X[:, left]
-            self.estimator_ = self._clustering(X.shape[0]).fit(part)
+            self.estimator_ = self._clustering(part).fit(part)
             found = mean_relevance(explain(self.estimator_, part))
             scores[left] = found / (found.sum() or 1.0)
             self._rounds[left] = number

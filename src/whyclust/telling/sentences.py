@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from whyclust._checks import counted
 from whyclust.explaining.explanation import Explanation
 from whyclust.telling.summary import ClusterSummary
 
@@ -83,16 +84,20 @@ def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) ->
     if explanation.question.about == "chosen" and explanation.question.threshold is None:
         rival = explanation.named(explanation.competitors[0])
         against = f" against {rival}" if explanation.question.duel else ""
-        sentence = f"{name} was explained{against} for {one.size} rows"
+        sentence = f"{name} was explained{against} for {counted(one.size, 'row')}"
     if explanation.question.about == "ignored":
         parts = [_feature(row) for row in strong.to_dict("records")]
         told = f" lies mainly in {join(parts)}" if parts else " belongs to no column"
         return f"What the clustering ignores in {explanation.named(one.cluster)}, {rows},{told}."
     doubt = _doubt(explanation, one.cluster)
+    measures = explanation.provenance.measures
     if len(strong) == 0:
-        return f"{sentence}; no feature speaks for it.{doubt}"
-    parts = [_feature(row) for row in strong.to_dict("records")]
-    sentence += f" and is set apart by {join(parts)}."
+        told = "no feature speaks for it" if measures is None else f"none is above zero by {measures}"
+        return f"{sentence}; {told}.{doubt}"
+    of_all = "of the relevance" if measures is None else "of the total"
+    parts = [_feature(row, of_all) for row in strong.to_dict("records")]
+    told = " and is set apart by" if measures is None else f". Largest by {measures}:"
+    sentence += f"{told} {join(parts)}."
     if one.borderline:
         typical, edge = one.typical[0], one.borderline[0]
         if one.size == 1:
@@ -110,8 +115,8 @@ def _doubt(explanation: Explanation, cluster: Any) -> str:
     return "" if doubt is None else f" {doubt}"
 
 
-def _feature(row: dict[Any, Any]) -> str:
-    share = f"{percent(row['fraction'])} of the relevance"
+def _feature(row: dict[Any, Any], of_all: str = "of the relevance") -> str:
+    share = f"{percent(row['fraction'])} {of_all}"
     if row["direction"] == "missing":
         return f"{row['feature']} missing in all its rows ({share})"
     if row["direction"] in ("high", "low", "middling", "unusual"):
@@ -160,10 +165,14 @@ def describe_row(explanation: Explanation, top: int) -> str:
     order = np.argsort(-values, kind="stable")
     speak_for = [position for position in order if values[position] > 0][:top]
     speak_against = [position for position in order[::-1] if values[position] < 0][:top]
-    for word, positions in (("For", speak_for), ("Against", speak_against)):
+    measures = explanation.provenance.measures
+    words = (f"For {name}", f"Against {name}")
+    if measures is not None:
+        words = (f"Largest by {measures}", "Below zero")
+    for word, positions in zip(words, (speak_for, speak_against), strict=True):
         if positions:
             listed = join([_value(explanation, position, values[position]) for position in positions])
-            sentences.append(f"{word} {name}: {listed}.")
+            sentences.append(f"{word}: {listed}.")
     base = float(explanation.base_values[0])
     if abs(base) > 1e-6 * max(1.0, float(np.abs(values).sum())):
         sentences.append(f"{base:+.3g} belongs to no feature.")

@@ -54,10 +54,14 @@ class Summary:
     clusters : list of ClusterSummary
     ignored : bool
         Whether relevance is that of what the clustering ignores, and no reason for a cluster.
+    measures : str or None
+        What relevance is, where it is no reason for a cluster for another cause: see
+        :class:`whyclust.explaining.Provenance`.
     """
 
     clusters: list[ClusterSummary]
     ignored: bool = False
+    measures: str | None = None
 
     def __iter__(self) -> Iterator[ClusterSummary]:
         return iter(self.clusters)
@@ -127,6 +131,8 @@ class Summary:
                 f"<td>{one.evidence:.3g}</td><td style='text-align:left'>{listed}</td></tr>"
             )
         told = ("ignored", "mainly in") if self.ignored else ("evidence", "set apart by")
+        if self.measures is not None:
+            told = ("evidence", f"largest by {escape(self.measures)}")
         names = ("cluster", "rows", "share", *told)
         head = "".join(f"<th>{name}</th>" for name in names)
         return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
@@ -164,7 +170,8 @@ def summarise_parts(parts: Iterable[Explanation], members: int = 3) -> Summary:
     typical = reduce(add, (TypicalRows.of(part, known, first, members) for first, part in _placed(parts)))
     any_part = next(iter(parts))
     ignored = any_part.question.about == "ignored"
-    return Summary(_read(known, typical, any_part.feature_names, any_part.is_noise), ignored)
+    found = _read(known, typical, any_part.feature_names, any_part.is_noise)
+    return Summary(found, ignored, any_part.provenance.measures)
 
 
 def _placed(parts: Iterable[Explanation]) -> Iterator[tuple[int, Explanation]]:

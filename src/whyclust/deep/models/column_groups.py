@@ -76,6 +76,11 @@ def _position(column: Any, n_columns: int, names: list[str] | None) -> int:
     whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
     if not whole or not 0 <= column < n_columns:
         named = "." if names is None else f", or their names{did_you_mean(column, names)}"
+        if isinstance(column, str) and names is None:
+            named = (
+                ", for X came without names: give positions, or, in a Pipeline, let the steps before pass "
+                'names on: pipeline.set_output(transform="pandas").'
+            )
         raise ValueError(
             f"groups has {column!r}, expected positions of columns from 0 to {n_columns - 1}{named}"
         )

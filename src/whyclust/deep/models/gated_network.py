@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ class GatedNetwork(DeepModel):
         Of the random weights.
     """
 
+    answers_with: ClassVar = ("temperature",)
     centers: Tensor
 
     def __init__(
@@ -45,6 +46,7 @@ class GatedNetwork(DeepModel):
     ) -> None:
         super().__init__()
         self.autoencoder, self.settings = autoencoder, settings
+        self.temperature = float(settings.temperature)  # of the fit, whatever is set afterwards
         of_gates, of_head = n_hidden
         n_gates = n_features if members is None else int(members.max()) + 1
         self.spread = nn.Identity() if members is None else SharedGates(n_features, members)
@@ -91,7 +93,7 @@ class GatedNetwork(DeepModel):
 
     def probabilities(self, z: Tensor) -> Tensor:
         """Eq. (5) without noise."""
-        return (self.logits(z) / self.settings.temperature).softmax(dim=1)
+        return (self.logits(z) / self.temperature).softmax(dim=1)
 
     def cluster_centers(self) -> Tensor:
         """The mean embedding of each cluster's rows."""
@@ -129,7 +131,7 @@ class GatedNetwork(DeepModel):
 
     def affine_logits(self) -> AffineLogits:
         """The head's last layer."""
-        return linear_logits(self.head[-1], 1.0 / self.settings.temperature)
+        return linear_logits(self.head[-1], 1.0 / self.temperature)
 
     def affine_embedding(self) -> tuple[NDArray, NDArray]:
         """The output of `embedding_encoder` itself."""

@@ -264,16 +264,25 @@ class IDC(PretrainedClusterer):
         model: Any = self.model_
         return self._over_rows(model.local_gates, self._checked(X, reset=False))
 
-    def global_explanation(self) -> Explanation:
+    def global_explanation(self, *, feature_names: Any = None) -> Explanation:
         """Return the gates of clusters as an explanation with one row for each cluster.
 
         Its data are the means of the clusters' rows. For why a single row is in its cluster there are
         ``wc.explain(model, X)`` and ``wc.explain(model, X, method="gates")``.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Of the columns, where the model has not seen them: a scaler before it hands on an array.
+
+        Returns
+        -------
+        Explanation
         """
         from whyclust.explaining.of_gates import global_explanation  # a result, which is below
 
         check_is_fitted(self)
-        return global_explanation(self)
+        return global_explanation(self, feature_names)
 
     def compare_gates(self, X: Any) -> GatesAndRelevance:
         """Return the gates of rows beside the relevance of their columns, and how well they agree.

@@ -61,7 +61,7 @@ class Sparsity(nn.Module):
         wanted = self.settings.n_features
         if wanted is None:
             return
-        rows = data[:: max(1, len(data) // _MOST_ROWS)]
+        rows = data[:: -(-len(data) // _MOST_ROWS)]
         done = epoch / max(1, model.n_gate_epochs)
         excess = self._worth(model, rows) if wanted == "auto" else self._excess(model, rows, wanted, done)
         limit = math.log(_LARGEST_STEP)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from whyclust._checks import positive
 from whyclust.deep.autoencoding import AugmentedClusterer
 from whyclust.deep.networks.autoencoders import PAPERS, Autoencoder
 from whyclust.deep.parameters import number, setting
@@ -29,6 +32,22 @@ from whyclust.propagate.torch_modules import UnitLength
 
 # Epochs after which centres without rows are looked for.
 _REVIVED_EVERY = 10
+# Beyond these α, lengths of 2 α and squares of gradients leave single precision.
+_ALPHAS = 1e-10, 1e10
+# Centres that are not farther than this from where they began, on the mean, have not learned: they are drawn
+# with length 1. Fewer epochs than these say nothing about it.
+_HARDLY, _FEW_EPOCHS = 0.05, 10
+
+
+def check_alpha(name: str, value: Any) -> None:
+    """A number in whose units centres can be kept."""
+    positive(name, value)
+    least, most = _ALPHAS
+    if not least <= value <= most:
+        raise ValueError(
+            f"{name}={value!r}, expected a number from {least:g} to {most:g}: beyond, the centres are lost "
+            "in single precision. The published value is 0.001."
+        )
 
 
 class _RowsOfLength(torch.autograd.Function):
@@ -47,6 +66,8 @@ class _RowsOfLength(torch.autograd.Function):
 class _Tell(DeepModel):
     """An autoencoder whose embedding has length 1, and a layer of weights W = 2 α Ω, Ω the centres."""
 
+    answers_with: ClassVar = ("alpha",)
+    first: Tensor
     reseeded: Tensor
 
     def __init__(self, autoencoder: Autoencoder, settings: Any, generator: torch.Generator) -> None:
@@ -54,10 +75,12 @@ class _Tell(DeepModel):
         self.autoencoder = autoencoder
         self.unit = UnitLength()
         self.settings = settings
+        self.alpha = float(settings.alpha)  # of the fit, whatever is set afterwards
         drawn = torch.randn(settings.n_clusters, autoencoder.embedding_dim, generator=generator)
         self.weight = nn.Parameter(drawn)  # W
         self.register_buffer("reseeded", torch.zeros((), dtype=torch.long))
         self.renew_lengths()
+        self.register_buffer("first", self.centers.detach().clone())
 
     @property
     def encoder(self) -> nn.Module:
@@ -67,12 +90,20 @@ class _Tell(DeepModel):
     @property
     def centers(self) -> Tensor:
         """Ω: centres of length 1."""
-        return self.weight / (2.0 * self.settings.alpha)
+        return self.weight / (2.0 * self.alpha)
 
     @torch.no_grad()
     def renew_lengths(self, batch: Batch | None = None) -> None:
         """Bring the centres back to length 1, and so the weights to 2 α."""
-        self.weight.copy_(self.unit(self.weight) * (2.0 * self.settings.alpha))
+        self.weight.copy_(self.unit(self.weight) * (2.0 * self.alpha))
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Load a state; older files do not say where centres began."""
+        super().restore({"first": self.first, **state})
+
+    def moved(self) -> float:
+        """How far centres are from where they began, on the mean."""
+        return float((self.centers.detach() - self.first).norm(dim=1).mean())
 
     def phases(self) -> list[Phase]:
         """One, in which centres and encoder take turns, epoch by epoch."""
@@ -102,7 +133,7 @@ class _Tell(DeepModel):
         outputs[:, empty] = -torch.inf
         for cluster in empty:
             farthest = z[outputs.amax(dim=1).argmin()]
-            self.weight.data[cluster] = 2.0 * self.settings.alpha * farthest
+            self.weight.data[cluster] = 2.0 * self.alpha * farthest
             outputs[:, cluster] = z @ self.weight[cluster]
         self.reseeded += len(empty)
 
@@ -117,7 +148,7 @@ class _Tell(DeepModel):
         for x in batch.views:
             z = self.unit(self.autoencoder.encoder(x))
             if batch.epoch % 2 == 0:
-                length = self.settings.center_step * self.settings.alpha
+                length = self.settings.center_step * self.alpha
                 outputs = z.detach() @ _RowsOfLength.apply(self.weight, length).T
             else:
                 outputs = z @ self.weight.detach().T
@@ -136,9 +167,8 @@ class _Tell(DeepModel):
 
         Of a row and its centre 2 α − 2 α Ω·z = α ‖z − Ω‖²: what k-means lowers.
         """
-        alpha = self.settings.alpha
         nearest = outputs.gather(1, chosen[:, None])
-        return self.settings.lam / alpha * (2.0 * alpha - nearest.sum() / outputs.numel())
+        return self.settings.lam / self.alpha * (2.0 * self.alpha - nearest.sum() / outputs.numel())
 
     def embed(self, x: Tensor) -> Tensor:
         """The embedding, of length 1."""
@@ -159,7 +189,7 @@ class _Tell(DeepModel):
     def affine_logits(self) -> AffineLogits:
         """2 Ω·z, of which a softmax with stiffness α gives the probabilities."""
         centers = numbers(self.centers)
-        return AffineLogits(2.0 * centers, np.zeros(len(centers)), float(self.settings.alpha))
+        return AffineLogits(2.0 * centers, np.zeros(len(centers)), self.alpha)
 
     def affine_embedding(self) -> tuple[NDArray, NDArray]:
         """The embedding itself."""
@@ -178,7 +208,8 @@ class TELL(AugmentedClusterer):
     ----------
     alpha : float
         α of W = 2 α Ω. It is the inverse temperature of the probabilities, which are nearly equal for a value
-        as small as the published one: use `predict`.
+        as small as the published one: use `predict`. Adadelta's steps do not grow with it, so that centres
+        hardly move from 1 on; there is a warning then.
     lam : float
         λ, weight of the clustering loss; it is λ/α there.
     center_step : float
@@ -216,7 +247,7 @@ class TELL(AugmentedClusterer):
     (200, 3)
     """
 
-    alpha: float = setting(1e-3, number())
+    alpha: float = setting(1e-3, check_alpha)
     lam: float = setting(0.01, number(zero=True))
     center_step: float = setting(0.2, number())
     reseed: bool = setting(True)
@@ -232,6 +263,20 @@ class TELL(AugmentedClusterer):
         """How often a centre without members was moved."""
         check_is_fitted(self)
         return int(self.model_.reseeded)
+
+    def _report_collapse(self) -> None:
+        super()._report_collapse()
+        model: Any = self.model_
+        moved = model.moved()
+        trained = len(self.history_["clustering"]["clustering"]) if self.history_.get("clustering") else 0
+        if trained >= _FEW_EPOCHS and moved < _HARDLY:
+            warnings.warn(
+                f"The centres have hardly moved: they are {moved:.1g} from their random start, on the mean, "
+                f"and rows were brought to them instead. Lower alpha (now {self.alpha:g}; 0.001 is usual), "
+                f"raise center_step (now {self.center_step:g}) or train longer (epochs).",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
         return _Tell(self._autoencoder(n_features, generator), self, generator)

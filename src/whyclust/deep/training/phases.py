@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -267,6 +267,10 @@ class AffineLogits(NamedTuple):
 
 class DeepModel(nn.Module):
     """What a deep clustering is while it is trained: a module and its phases."""
+
+    # Settings by which a fitted network answers. It keeps them as attributes of the same name, so that those
+    # of the estimator can be changed for a fit to come.
+    answers_with: ClassVar[tuple[str, ...]] = ()
 
     def phases(self) -> list[Phase]:
         """The phases of a fit, in order."""
