@@ -151,6 +151,10 @@ def measure(data: str, model: str, seed: int, network: str, pretraining: int, ep
     }
 
 
+def _order(part: tuple[int, str]) -> tuple[int, bool]:
+    return part[0], part[1] != "sized"
+
+
 def page(result: dict[str, Any]) -> str:
     runs = result["runs"]
     lines = [
@@ -166,12 +170,12 @@ def page(result: dict[str, Any]) -> str:
         "",
     ]
     sets = [name for name in PAPER if of(runs, data=name)]
-    for network in ("sized", "papers"):
-        own = of(runs, network=network)
+    # Few pretraining epochs first, and of these the networks that whyclust takes.
+    for pretraining, network in sorted({(run["pretraining"], run["network"]) for run in runs}, key=_order):
+        own = of(runs, network=network, pretraining=pretraining)
         shown = [name for name in sets if of(own, data=name)]
-        if not shown:
-            continue
         told = "sized to the table" if network == "sized" else "500–500–2000"
+        told += "" if pretraining <= PRETRAINING else f", {pretraining:,} epochs of pretraining"
         lines += [
             f"## Networks {told}",
             "",
@@ -222,6 +226,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--network", choices=["sized", "papers"], default="sized")
     parser.add_argument("--epochs", type=int, default=None, help="of the models; 60 by default")
+    parser.add_argument("--pretraining", type=int, default=None, help="its epochs; 100 by default")
     options = parser.parse_args()
     sets = options.sets.split(",") if options.sets else SETS
     models = options.models.split(",") if options.models else (*MODELS, *AUGMENTED)
@@ -233,7 +238,7 @@ def main() -> None:
             "model": model,
             "seed": seed,
             "network": options.network,
-            "pretraining": 2 if options.quick else PRETRAINING,
+            "pretraining": 2 if options.quick else options.pretraining or PRETRAINING,
             "epochs": 2 if options.quick else options.epochs or EPOCHS,
         }
         for data in sets

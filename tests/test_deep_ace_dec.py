@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-import warnings
+import re
 
 import numpy as np
 import pytest
@@ -789,11 +789,9 @@ def test_nothing_can_be_assigned_without_a_dimension(fitted, table):
 def test_collapsed_spaces_are_told(fitted, weight, told):
     model = copy.deepcopy(fitted)
     model.model_.space.assign(torch.eye(5), torch.full((5,), weight))
-    with pytest.warns(UserWarning, match=f"spaces have collapsed: all 5 dimensions .* are {told}"):
-        model._report_collapse()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted._report_collapse()
+    (sentence,) = model._complaints()
+    assert re.search(f"spaces have collapsed: all 5 dimensions .* are {told}", sentence)
+    assert not list(fitted._complaints())
 
 
 # --- explanations ------------------------------------------------------------------------------------

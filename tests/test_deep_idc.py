@@ -607,15 +607,15 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
     settings = {**SMALL, "pretrain_epochs": 60, "epochs": 2, "learning_rate": 1e-2}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The clusters")
-        with pytest.warns(UserWarning, match=told):
+        with pytest.warns(UserWarning, match=told) as seen:
             model = IDC(2, **settings, sparsity=1e4, diversity=0.0).fit(table)
+        assert {one.filename for one in seen} == {__file__}  # where the user fitted it
         assert model.n_open_ == 0
         assert len(model.selected_features_) == 0
         assert not wc.explain(model, table).values.any()
         model = IDC(2, **SMALL).fit(table)
         model._gates_at = 1.0, 1.0
-        with pytest.warns(UserWarning, match="all are open for all rows.*raise sparsity"):
-            model._report_collapse()
+        assert "all are open for all rows" in list(model._complaints())[-1]
 
 
 @pytest.mark.parametrize(

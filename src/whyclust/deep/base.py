@@ -7,6 +7,7 @@ last losses do not tell good starts from bad ones, by what to compare them (:met
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,8 @@ class DeepClusterer(
                 model = self._model(table.shape[1], torch.Generator().manual_seed(seed)).to(device)
         model.restore(runs.state)
         self._take(model.eval(), device, table, runs)
-        self._report_collapse()
+        for told in self._complaints():
+            warnings.warn(told, UserWarning, stacklevel=2)
         return self
 
     def _tell_interrupted(self, progress: Progress, runs: Runs) -> None:
@@ -266,7 +268,8 @@ class DeepClusterer(
         table = np.ascontiguousarray(table, dtype=np.float32)
         return table if table.flags.writeable else table.copy()  # torch takes no read-only memory
 
-    def _report_collapse(self) -> None:
+    def _complaints(self) -> Iterator[str]:
+        """Sentences of what went wrong in a fit that is over."""
         counts = np.bincount(self.labels_, minlength=self.n_clusters)
         self.empty_clusters_ = np.flatnonzero(counts == 0)
         share = counts.max() / counts.sum()
@@ -274,11 +277,9 @@ class DeepClusterer(
             return
         if len(self.empty_clusters_) or share > _SWALLOWED:
             told = f"{len(self.empty_clusters_)} of {self.n_clusters} clusters are empty"
-            warnings.warn(
+            yield (
                 f"The clusters have collapsed: {told} and the largest holds {share:.0%} of the rows. Try "
-                "standardised columns, pretraining, more starts (n_init) or fewer clusters.",
-                UserWarning,
-                stacklevel=3,
+                "standardised columns, pretraining, more starts (n_init) or fewer clusters."
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import torch
@@ -179,16 +179,14 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
             mean, covariance = self._space.spread(z)
         self.turned_mean_, self.turned_covariance_ = numbers(mean), numbers(covariance)
 
-    def _report_collapse(self) -> None:
-        super()._report_collapse()
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
         if self.n_clusters == 1 or len(self.empty_clusters_):
             return  # there is nothing to tell apart, or it has been told
         for dims, told in ((self.cluster_dims_, "shared"), (self.shared_dims_, "cluster")):
             if not len(dims):
-                warnings.warn(
+                yield (
                     f"The spaces have collapsed: all {len(self.cluster_weights_)} dimensions of the "
                     f"embedding are in the {told} space. The clusters are those of soft weights. Try more "
-                    "space_epochs, or another embedding_dim of the base.",
-                    UserWarning,
-                    stacklevel=3,
+                    "space_epochs, or another embedding_dim of the base."
                 )

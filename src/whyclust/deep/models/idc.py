@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -222,28 +222,24 @@ class IDC(PretrainedClusterer):
             self.column_groups_ = self._members
         del self._members
 
-    def _report_collapse(self) -> None:
-        super()._report_collapse()
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
         least, most = self._gates_at
         del self._gates_at
         asked = self.n_features
         if isinstance(asked, (int, np.integer)) and not 0.5 <= self.n_open_ / asked <= 1.5:
-            warnings.warn(
+            yield (
                 f"n_features={asked} was asked for, but {self.n_open_:.1f} gates of a row are open on "
-                "average: train longer (pretrain_epochs), or in smaller batches.",
-                UserWarning,
-                stacklevel=3,
+                "average: train longer (pretrain_epochs), or in smaller batches."
             )
         if not self.gates or (least < 1 and most > 0):
             return
         told = "shut" if most == 0 else "open"
         way = "lower" if most == 0 else "raise"
-        warnings.warn(
+        yield (
             f"The gates have collapsed: all are {told} for all rows, so they explain nothing. Try to {way} "
             f"sparsity (it was {self.sparsity_:.3g}), n_features='auto', or longer pretraining "
-            "(pretrain_epochs).",
-            UserWarning,
-            stacklevel=3,
+            "(pretrain_epochs)."
         )
 
     # --- answers --------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -264,18 +263,16 @@ class TELL(AugmentedClusterer):
         check_is_fitted(self)
         return int(self.model_.reseeded)
 
-    def _report_collapse(self) -> None:
-        super()._report_collapse()
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
         model: Any = self.model_
         moved = model.moved()
         trained = len(self.history_["clustering"]["clustering"]) if self.history_.get("clustering") else 0
         if trained >= _FEW_EPOCHS and moved < _HARDLY:
-            warnings.warn(
+            yield (
                 f"The centres have hardly moved: they are {moved:.1g} from their random start, on the mean, "
                 f"and rows were brought to them instead. Lower alpha (now {self.alpha:g}; 0.001 is usual), "
-                f"raise center_step (now {self.center_step:g}) or train longer (epochs).",
-                UserWarning,
-                stacklevel=3,
+                f"raise center_step (now {self.center_step:g}) or train longer (epochs)."
             )
 
     def _model(self, n_features: int, generator: torch.Generator) -> DeepModel:
