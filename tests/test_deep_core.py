@@ -23,7 +23,7 @@ from whyclust.deep.models.centroids import CentroidModel  # noqa: E402
 from whyclust.deep.networks.autoencoders import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
 from whyclust.deep.stored import from_arrays, to_arrays  # noqa: E402
 from whyclust.deep.training import keeping as keeping_module  # noqa: E402
-from whyclust.deep.training.keeping import Keeper  # noqa: E402
+from whyclust.deep.training.keeping import Keeper, Notice  # noqa: E402
 from whyclust.deep.training.loop import Progress, train  # noqa: E402
 from whyclust.deep.training.phases import Adam, DeepModel, Linear, Phase, Update, snapshot  # noqa: E402
 
@@ -571,7 +571,7 @@ def test_generated_rows_of_nothing_are_refused(blobs):
 
 
 def test_progress_bar_only_on_request(blobs, capfd):
-    MODELS["DCN"]().fit(blobs[0])
+    MODELS["DCN"](verbose=None).fit(blobs[0])
     assert capfd.readouterr() == ("", "")
     MODELS["DCN"](verbose=True).fit(blobs[0])
     out, err = capfd.readouterr()
@@ -579,6 +579,41 @@ def test_progress_bar_only_on_request(blobs, capfd):
     assert "DCN: autoencoder, loss" in err
     assert "DCN: clustering, loss" in err
     assert "4/4" in err
+
+
+def test_a_long_fit_says_once_how_long_it_takes(capsys):
+    notice = Notice("DCN", patience=0.0)
+    phase = Phase("autoencoder", 100, [])
+    notice.begin_phase(phase, 20)
+    notice.began -= 8.0
+    for epoch in (24, 25):
+        notice.end_epoch(Progress(epoch=epoch), [])
+    assert capsys.readouterr().err == (
+        "DCN: autoencoder, 100 epochs, takes about 3 minutes. verbose=True shows progress, verbose=None "
+        "says nothing.\n"
+    )
+    patient = Notice("DCN", patience=60.0)
+    patient.begin_phase(phase, 0)
+    patient.end_epoch(Progress(epoch=1), [])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_fits_without_a_bar_have_the_notice(blobs, monkeypatch, capsys):
+    monkeypatch.setattr(Notice.__init__, "__defaults__", (0.0,))
+    MODELS["DCN"]().fit(blobs[0])
+    assert capsys.readouterr().err.count("DCN: autoencoder, ") == 1
+    MODELS["DCN"](verbose=None).fit(blobs[0])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_history_as_a_frame(blobs):
+    model = MODELS["DCN"]().fit(blobs[0])
+    frame = model.history_frame()
+    assert list(frame.columns) == ["phase", "epoch", "term", "value"]
+    assert len(frame) == sum(len(values) for terms in model.history_.values() for values in terms.values())
+    for (phase, term), part in frame.groupby(["phase", "term"]):
+        assert part["epoch"].tolist() == list(range(1, len(part) + 1))
+        assert part["value"].tolist() == model.history_[phase][term]
 
 
 def test_pipelines_clones_and_pickles(blobs):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -21,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from whyclust.deep.generation import Generative, spreads
-from whyclust.deep.parameters import Declared, number, optional, path, setting, whole
+from whyclust.deep.parameters import Declared, number, optional, path, setting, whole, yes_or_no
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training.devices import choose_device, seed_torch
-from whyclust.deep.training.keeping import Bar, Keeper, Runs, fingerprint, in_words
+from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint, in_words
 from whyclust.deep.training.loop import Progress, evaluating, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.inputs import Images
@@ -82,8 +83,9 @@ class DeepClusterer(
         ``"auto"`` is a CUDA card where there is one.
     random_state : int, RandomState or None
         Source of weights, starts and batches.
-    verbose : bool
-        Whether to show a progress bar.
+    verbose : bool or None
+        Whether to show a progress bar. Without it, a fit that takes longer than two seconds says once, on
+        standard error, how long it is likely to take; None says nothing at all.
     checkpoint : path or None
         File from which a fit that was killed goes on, with the same result; needs a whole number as
         `random_state`.
@@ -122,7 +124,7 @@ class DeepClusterer(
     n_init: int = setting(1, whole(1))
     device: Any = setting("auto")
     random_state: Any = setting(None)
-    verbose: bool = setting(False)
+    verbose: bool | None = setting(False, optional(yes_or_no))
     checkpoint: Any = setting(None, path)
     checkpoint_every: int = setting(10, whole(1))
 
@@ -181,6 +183,8 @@ class DeepClusterer(
             watchers: list[Any] = [] if keeper is None else [keeper]
             if self.verbose:
                 watchers.append(stack.enter_context(Bar(type(self).__name__)))
+            elif self.verbose is not None:
+                watchers.append(Notice(type(self).__name__))
             for run in range(len(runs.scores), self.n_init):
                 seed_torch(seed + run, device)
                 generator = torch.Generator().manual_seed(seed + run)
@@ -281,6 +285,23 @@ class DeepClusterer(
                 f"The clusters have collapsed: {told} and the largest holds {share:.0%} of the rows. Try "
                 "standardised columns, pretraining, more starts (n_init) or fewer clusters."
             )
+
+    def history_frame(self) -> pd.DataFrame:
+        """Return `history_` as one tidy frame.
+
+        Returns
+        -------
+        DataFrame
+            One row for each phase, epoch (from 1 on) and term of the loss, with its value.
+        """
+        check_is_fitted(self)
+        rows = [
+            (phase, epoch, term, value)
+            for phase, terms in self.history_.items()
+            for term, values in terms.items()
+            for epoch, value in enumerate(values, 1)
+        ]
+        return pd.DataFrame(rows, columns=["phase", "epoch", "term", "value"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

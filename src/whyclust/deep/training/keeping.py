@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
+import time
 from dataclasses import dataclass, field
 from functools import singledispatch
 from pathlib import Path
@@ -154,6 +156,46 @@ def _digest(content: bytes) -> str:
 def _part(tensors: dict[str, Tensor], prefix: str, *, keep: bool = False) -> dict[str, Tensor]:
     cut = 0 if keep else len(prefix)
     return {name[cut:]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+class Notice:
+    """One line on standard error, where a fit without a progress bar takes its time.
+
+    Parameters
+    ----------
+    title : str
+    patience : float
+        Seconds after which it is told.
+    """
+
+    def __init__(self, title: str, patience: float = 2.0) -> None:
+        self.title, self.patience = title, patience
+        self.began = time.monotonic()
+        self.first = self.total = 0
+        self.name = ""
+        self.told = False
+
+    def begin_phase(self, phase: Phase, done: int) -> None:
+        """Take note of how long it is."""
+        self.name, self.total, self.first = phase.name, phase.epochs, done
+        self.began = time.monotonic()
+
+    def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """Tell, once, if it is time."""
+        passed = time.monotonic() - self.began
+        if self.told or passed < self.patience or progress.epoch >= self.total:
+            return
+        self.told = True
+        needed = passed / (progress.epoch - self.first) * (self.total - self.first)
+        sys.stderr.write(
+            f"{self.title}: {self.name}, {self.total} epochs, takes about {_in_words(needed)}. verbose=True "
+            "shows progress, verbose=None says nothing.\n"
+        )
+
+
+def _in_words(seconds: float) -> str:
+    """As people say it."""
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
 
 
 class Bar:
