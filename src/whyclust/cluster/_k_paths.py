@@ -60,12 +60,15 @@ class Family:
         ``embed(X, seed)`` returns the points that are clustered, where these are not the rows themselves.
     n_splits, n_references : int
         How often rows are halved, and how many references of each kind are drawn: fewer where fits are slow.
+    most_rows : int
+        Larger tables are cut to a random sample.
     """
 
     path: Path
     embed: Callable[[FloatArray, int], FloatArray] | None = None
     n_splits: int = 4
     n_references: int = 3
+    most_rows: int = 3000
 
 
 _FAMILIES: dict[str, Family] = {}
@@ -219,4 +222,4 @@ _FAMILIES["kmeans"] = Family(k_means_path)
 # Its clusters are those of the nearest prototypes.
 _FAMILIES["soft"] = Family(k_means_path)
 _FAMILIES["kernel"] = Family(k_means_path, embed=kernel_columns)
-_FAMILIES["mixture"] = Family(mixture_path, n_splits=2, n_references=1)
+_FAMILIES["mixture"] = Family(mixture_path, n_splits=2, n_references=1, most_rows=2000)

@@ -75,7 +75,7 @@ def kinds_of_columns(X: FloatArray) -> tuple[list[int], list[list[int]]]:
     taken = None  # rows that have the higher value in the last group, while that can go on
     for column, values in enumerate(X.T):
         distinct = np.unique(values)
-        if len(distinct) > min(_MOST_VALUES, len(X) // _ROWS_PER_VALUE):
+        if len(distinct) == 1 or len(distinct) > min(_MOST_VALUES, len(X) // _ROWS_PER_VALUE):
             numbers.append(column)
             taken = None
             continue

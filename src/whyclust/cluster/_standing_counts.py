@@ -9,7 +9,7 @@ import numpy as np
 
 from whyclust.cluster._distances import FloatArray
 from whyclust.cluster._k_paths import Family
-from whyclust.cluster._one_lump import LUMPS, one_lump
+from whyclust.cluster._one_lump import LUMPS, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import tallies
 
 # A reference is drawn more than once, so each is halved less often.
@@ -68,19 +68,20 @@ def count_clusters(
     progress(f"Choosing k: {ks[0]} to {ks[-1]} clusters")
     tally = tallies(rows, ks, kind, kind.n_splits, generator)
     tried = list(tally)
-    means = []
+    # By which of several categories rows are cut differs from one reference to the next: then more of them
+    # are drawn, and the most of any counts, since a mean would hide what one in a few gives.
+    mixed = bool(kinds_of_columns(rows)[1])
+    chance = np.zeros(len(tried))
     for place, lump in enumerate(LUMPS):
         progress(f"Choosing k: {ks[0]} to {ks[-1]} clusters, without any (table {place + 1} of {len(LUMPS)})")
-        counts = np.zeros(len(tried))
-        for _ in range(kind.n_references):
+        drawn = []
+        for _ in range(kind.n_references * (2 if mixed else 1)):
             reference = one_lump(rows, lump, generator)
             found = tallies(reference, tried, kind, _SPLITS_OF_REFERENCES, generator)
-            counts += [found[k].standing().sum() if k in found else 0.0 for k in tried]
-        means.append(counts / kind.n_references)
-    # Of the two kinds of lumps, the one in which more is found.
-    chance = np.max(means, axis=0).tolist()
+            drawn.append([found[k].standing().sum() if k in found else 0.0 for k in tried])
+        chance = np.maximum(chance, np.max(drawn, axis=0) if mixed else np.mean(drawn, axis=0))
     return Counts(
         apart={k: float(one.standing().sum()) for k, one in tally.items()},
-        by_chance=dict(zip(tried, chance, strict=True)),
+        by_chance=dict(zip(tried, chance.tolist(), strict=True)),
         agreement={k: one.agreement for k, one in tally.items()},
     )

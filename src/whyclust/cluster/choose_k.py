@@ -24,8 +24,6 @@ from whyclust.cluster._standing_counts import Counts, count_clusters
 # What is tried where nothing is said; half as many more as long as the best is among the last tenth.
 LARGEST_K = 30
 _LAST_TENTH = 0.9
-# Larger tables are cut to a random sample.
-SAMPLE_ROWS = 3000
 # One cluster of all rows always stands; to stand out, k clusters need this much for each further one.
 ONE_CLUSTER = 1.0
 EACH_FURTHER = 0.25
@@ -148,7 +146,8 @@ def choose_k(
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Points, already scaled as they will be clustered. Of more than 3,000 rows a random sample is used.
+        Points, already scaled as they will be clustered. Of more than 3,000 rows (2,000 for mixtures) a
+        random sample is used.
     method : {"kmeans", "soft", "kernel", "mixture"}
         What the number is for: k-means; soft k-means, whose clusters are those of k-means; k-means in the
         feature space of a Gaussian kernel; Gaussian mixtures with full covariances, with at most so many
@@ -187,7 +186,7 @@ def choose_k(
     """
     kind = family(method)
     asked = None if k_max is None else whole_number("k_max", k_max, least=2)
-    rows, generator = _sampled(_checked(X), random_state)
+    rows, generator = _sampled(_checked(X), kind.most_rows, random_state)
     n_distinct = len(np.unique(rows, axis=0))
     if n_distinct < 3:
         raise ValueError(
@@ -226,12 +225,12 @@ def _checked(X: Any) -> FloatArray:
     return rows
 
 
-def _sampled(rows: FloatArray, random_state: Any) -> tuple[FloatArray, np.random.Generator]:
+def _sampled(rows: FloatArray, most: int, random_state: Any) -> tuple[FloatArray, np.random.Generator]:
     from sklearn.utils import check_random_state
 
     generator = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    if len(rows) > SAMPLE_ROWS:
-        rows = rows[np.sort(generator.choice(len(rows), SAMPLE_ROWS, replace=False))]
+    if len(rows) > most:
+        rows = rows[np.sort(generator.choice(len(rows), most, replace=False))]
     return rows - rows.mean(axis=0), generator
 
 
