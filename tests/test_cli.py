@@ -98,7 +98,7 @@ def test_main_job_writes_five_files_that_agree(iris, folder, capsys):
     assert computed["columns"]["categorical"] == ["colour"]
     assert computed["beta"] == pytest.approx(network.beta)
     assert computed["versions"]["whyclust"] == wc.__version__
-    assert computed["elbow"] is None
+    assert computed["choice_of_k"] is None
 
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert "petal length" in page
@@ -110,12 +110,45 @@ def test_auto_shows_the_curve(folder, capsys):
     assert run("explain", "wine.parquet", "-k", "auto", "--out", "out") == 0
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
     assert computed["k"] == 3
-    assert computed["k_chosen_by"] == "elbow"
-    assert "k = 3, at the elbow of the inertia; the curve is in the report." in capsys.readouterr().out
-    assert computed["elbow"]["n_clusters"] == list(range(1, 11))
+    assert computed["k_chosen_by"] == "clusters that stand apart"
+    choice = computed["choice_of_k"]
+    assert choice["stands_out"] is True
+    assert choice["n_clusters"] == list(range(1, 31))
+    assert len(choice["support"]) == len(choice["apart"]) == 30
+    assert f"{choice['sentence']} The curve is in the report." in capsys.readouterr().out
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert "How many clusters?" in page
-    assert "<polyline" in page
+    assert page.count("<polyline") == 2
+    assert choice["sentence"] in page
+
+
+def test_the_elbow_can_be_asked_for(folder, capsys):
+    load_wine(as_frame=True).data.to_parquet(folder / "wine.parquet")
+    assert run("explain", "wine.parquet", "--k-by", "elbow", "--out", "out") == 0
+    computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
+    assert computed["k"] == 3
+    assert computed["k_chosen_by"] == "elbow"
+    assert "k = 3, at the elbow of the inertia. The curve is in the report." in capsys.readouterr().out
+    assert computed["choice_of_k"]["n_clusters"] == list(range(1, 11))
+    assert "farthest below the dashed line" in (folder / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_how_k_is_chosen_is_asked_for_by_a_known_name_and_only_where_it_is_chosen(iris, capsys):
+    assert "did you mean 'elbow'?" in refused(capsys, "explain", "iris.csv", "--k-by", "elbo")
+    assert "beside -k 3" in refused(capsys, "explain", "iris.csv", "-k", 3, "--k-by", "elbow")
+    assert "beside --labels" in refused(
+        capsys, "explain", "iris.csv", "--labels", "species", "--k-by", "elbow"
+    )
+
+
+def test_rows_without_clusters_are_told_so(folder, capsys):
+    generator = np.random.default_rng(0)
+    np.save(folder / "lump.npy", generator.normal(size=(300, 3)))
+    assert run("explain", "lump.npy", "--out", "out") == 0
+    assert "No k from 2 to 30 is better supported than one cluster" in capsys.readouterr().out
+    computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
+    assert computed["choice_of_k"]["stands_out"] is False
+    assert computed["k"] >= 2
 
 
 def test_the_seed_makes_results_repeatable(iris, folder):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from whyclust.cluster.elbow import choose_k, inertia_curve
+from whyclust.cluster.elbow import find_elbow, inertia_curve
 
 
 def test_the_elbow_is_where_the_curve_is_farthest_below_its_chord():
@@ -13,10 +13,10 @@ def test_the_elbow_is_where_the_curve_is_farthest_below_its_chord():
     # Literally: the distance of each scaled point from the line between the ends.
     points = np.stack([(ks - 1) / 6, (curve - 14) / 86], axis=1)
     distance = np.abs(points.sum(axis=1) - 1) / np.sqrt(2)
-    assert choose_k(ks, curve).k == ks[np.argmax(distance)] == 3
-    assert choose_k([1, 2], [5.0, 1.0]).k == 2
-    assert choose_k([1, 2, 3], [4.0, 2.0, 0.0]).k == 2
-    assert choose_k([1, 2, 3], [0.0, 0.0, 0.0]).k == 2
+    assert find_elbow(ks, curve).k == ks[np.argmax(distance)] == 3
+    assert find_elbow([1, 2], [5.0, 1.0]).k == 2
+    assert find_elbow([1, 2, 3], [4.0, 2.0, 0.0]).k == 2
+    assert find_elbow([1, 2, 3], [0.0, 0.0, 0.0]).k == 2
 
 
 def test_the_elbow_finds_blobs():
@@ -39,7 +39,7 @@ def test_the_elbow_finds_blobs():
 )
 def test_curves_that_are_none(ks, curve, message):
     with pytest.raises(ValueError, match=message):
-        choose_k(ks, curve)
+        find_elbow(ks, curve)
 
 
 def test_large_tables_are_sampled_and_few_points_refused(monkeypatch):

@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 
 import whyclust as wc
 from sparse_rows import random_rows
-from whyclust.cluster.elbow import choose_k
+from whyclust.cluster.elbow import find_elbow
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.report import render, to_html
 from whyclust.report.page import format_value
@@ -78,8 +78,8 @@ def wine():
 
 
 def test_the_page_is_complete(wine):
-    elbow = choose_k([1, 2, 3, 4], [100.0, 50.0, 20.0, 15.0])
-    page = render(wine, title="Wines", notes=["A note."], elbow=elbow, facts={"seed": 17})
+    elbow = find_elbow([1, 2, 3, 4], [100.0, 50.0, 20.0, 15.0])
+    page = render(wine, title="Wines", notes=["A note."], choice=elbow, facts={"seed": 17})
     checker = check(page)
     text = " ".join(checker.text)
     assert page.startswith("<!doctype html>")

@@ -166,6 +166,24 @@ CLUSTER = (
         "test_sub_k_means.py -k behind_the_rotation",
     ),
     Mutation(
+        "clusters without a valley stand apart",
+        "return valley * back * (self.sizes >= SMALLEST)",
+        "return back * (self.sizes >= SMALLEST)",
+        "test_choose_k.py -k 'literally or agree_are_not_enough'",
+    ),
+    Mutation(
+        "what is found by chance is not subtracted",
+        "support = {k: max(apart[k] - chance[k], 0.0) for k in ks}",
+        "support = {k: max(apart[k], 0.0) for k in ks}",
+        "test_choose_k.py -k 'one_lump_is_told or plain_json'",
+    ),
+    Mutation(
+        "the columns of a category are shuffled apart",
+        "if higher is not None and taken is not None and not (higher & taken).any():",
+        "if False:",
+        "test_choose_k.py -k references",
+    ),
+    Mutation(
         "the elbow is found from the first point down",
         "depth = (1.0 - across) - height",
         "depth = height - (1.0 - across)",

@@ -3,7 +3,8 @@
 The inertia falls with every further cluster: steeply while clusters are pulled apart, slowly once
 they are cut in pieces. The elbow is where the curve, scaled to the unit square, lies farthest below
 the straight line between its two ends. Every curve has such a point, also that of data without any
-clusters: look at the curve before believing in k.
+clusters, and from five clusters on it is often too early: `choose_k` is right more often. The elbow
+is here because the papers use it.
 """
 
 from __future__ import annotations
@@ -46,12 +47,16 @@ class Elbow:
     inertia: list[float]
     depth: list[float]
 
+    def describe(self) -> str:
+        """Say which k was chosen, in a sentence."""
+        return f"k = {self.k}, at the elbow of the inertia."
+
     def to_json(self) -> dict[str, Any]:
         """Return the curve as a plain dictionary."""
         return asdict(self)
 
 
-def choose_k(n_clusters: Sequence[int], inertia: Sequence[float]) -> Elbow:
+def find_elbow(n_clusters: Sequence[int], inertia: Sequence[float]) -> Elbow:
     """Find the elbow of an inertia curve.
 
     Both axes are scaled to [0, 1]. The chosen k, at least 2, is the one whose point lies farthest
@@ -70,7 +75,7 @@ def choose_k(n_clusters: Sequence[int], inertia: Sequence[float]) -> Elbow:
 
     Examples
     --------
-    >>> choose_k([1, 2, 3, 4, 5], [100.0, 60.0, 20.0, 18.0, 17.0]).k
+    >>> find_elbow([1, 2, 3, 4, 5], [100.0, 60.0, 20.0, 18.0, 17.0]).k
     3
     """
     ks, curve = np.asarray(n_clusters, dtype=float), np.asarray(inertia, dtype=float)
@@ -153,7 +158,7 @@ def inertia_curve(
         model = KMeans(n_clusters=k, n_init=5, random_state=random_state).fit(X)
         inertia.append(float(model.inertia_))
     # By chance a larger k may end with more inertia; the best found for fewer still holds.
-    return choose_k(ks, np.minimum.accumulate(inertia).tolist())
+    return find_elbow(ks, np.minimum.accumulate(inertia).tolist())
 
 
 def _count_distinct(X: Any) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from whyclust import __version__
-from whyclust.command import clusterers
+from whyclust.command import choosing_k, clusterers
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -59,8 +59,14 @@ def _root(
 
 # What `explain` and `audit` ask for alike.
 FileArgument = Annotated[Path, typer.Argument(help="A table: CSV, Parquet, Feather/Arrow, .npy or .npz.")]
-KOption = Annotated[
-    str | None, typer.Option("-k", help="Number of clusters, or 'auto' for the elbow of the inertia.")
+KOption = Annotated[str | None, typer.Option("-k", help="Number of clusters, or 'auto': see --k-by.")]
+KByOption = Annotated[
+    str | None,
+    typer.Option(
+        help="How '-k auto' chooses: 'apart' (the default), the most clusters that stand apart, or 'elbow', "
+        "that of the inertia.",
+        metavar="NAME",
+    ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
 MethodOption = Annotated[
@@ -102,6 +108,7 @@ def explain(
     id_column: IdColumnOption = None,
     labels: LabelsOption = None,
     seed: SeedOption = 0,
+    k_by: KByOption = None,
     audit: AuditOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -112,6 +119,12 @@ def explain(
             f"--labels takes the clusters from a column, so {option} has nothing to do: give one of the two."
         )
     n_clusters = _number_of_clusters(k or "auto")
+    if k_by is not None and (labels is not None or n_clusters is not None):
+        raise ValueError(
+            "--k-by tells how '-k auto' chooses, so it has nothing to do beside "
+            f"{'--labels' if labels is not None else f'-k {k}'}: give one of the two."
+        )
+    choosing_k.check(k_by or choosing_k.names()[0])
     clusterers.check(method or clusterers.names()[0])
     from whyclust.tables import read_table
 
@@ -127,6 +140,7 @@ def explain(
         id_column=id_column,
         labels=labels,
         seed=seed,
+        k_by=k_by or choosing_k.names()[0],
         audit=audit,
     )
 
@@ -142,10 +156,11 @@ def audit_(
     id_column: IdColumnOption = None,
     labels: LabelsOption = None,
     seed: SeedOption = 0,
+    k_by: KByOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Explain a table, and measure whether the explanations can be trusted."""
-    explain(file, k, out, method, columns, drop, id_column, labels, seed, audit=True, quiet=quiet)
+    explain(file, k, out, method, columns, drop, id_column, labels, seed, k_by, audit=True, quiet=quiet)
 
 
 @app.command()

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from whyclust import neuralize
-from whyclust.cluster.elbow import inertia_curve
 from whyclust.columns import TablePlan, preparation
+from whyclust.command import choosing_k
 from whyclust.command.clusterers import made
 from whyclust.command.options import Options
 from whyclust.labels.given import read_labels
 from whyclust.labels.surrogates import surrogate_pipeline
 
 if TYPE_CHECKING:
+    from whyclust.cluster import ChosenK
     from whyclust.cluster.elbow import Elbow
     from whyclust.cluster.fidelity import Fidelity
     from whyclust.network.network import Neuralized
@@ -39,8 +40,8 @@ class Fit:
     network : Neuralized
         From the columns of the table to the evidence, with its β.
     k : int
-    elbow : Elbow or None
-        The curve from which k was chosen, if it was.
+    choice : ChosenK, Elbow or None
+        How k was chosen, if it was.
     given : ndarray or None
         The labels of the rows, if they were given.
     fidelity : Fidelity or None
@@ -51,7 +52,7 @@ class Fit:
     pipeline: Pipeline
     network: Neuralized
     k: int
-    elbow: Elbow | None = None
+    choice: ChosenK | Elbow | None = None
     given: NDArray | None = None
     fidelity: Fidelity | None = None
     headlines: list[str] = field(default_factory=list)
@@ -75,19 +76,15 @@ def fit_clusters(
     prepared = preparation(plan)
     matrix = np.asarray(prepared.transform(features), dtype=float)
     _check_k(2 if options.k is None else options.k, matrix)
-    k, elbow, headlines = options.k, None, []
+    k, choice, headlines = options.k, None, []
     if k is None:
-        elbow = inertia_curve(
-            matrix,
-            random_state=options.seed,
-            progress=lambda tried: progress(f"Choosing k: trying {tried}"),
-        )
-        k = elbow.k
-        headlines.append(f"k = {k}, at the elbow of the inertia; the curve is in the report.")
+        choice = choosing_k.chosen(options.k_by, matrix, options.method, options.seed, progress)
+        k = choice.k
+        headlines.append(f"{choice.describe()} The curve is in the report.")
     progress(f"Clustering {len(features)} rows into {k} clusters")
     model = made(options.method, k, options.seed).fit(matrix)
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
-    return Fit(pipeline, neuralize(pipeline, features), int(k), elbow, headlines=headlines)
+    return Fit(pipeline, neuralize(pipeline, features), int(k), choice, headlines=headlines)
 
 
 def fit_labels(

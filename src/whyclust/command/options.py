@@ -16,6 +16,7 @@ class Options:
     id_column: str | None = None
     labels: str | None = None
     seed: int = 0
+    k_by: str = "apart"
 
     @property
     def source(self) -> str | None:

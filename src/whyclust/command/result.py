@@ -9,11 +9,13 @@ import pandas as pd
 
 from whyclust._versions import versions
 from whyclust.columns import TablePlan
+from whyclust.command import choosing_k
 from whyclust.command.fitting import Fit
 from whyclust.command.reading import RowNames, Rows
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
+    from whyclust.cluster import ChosenK
     from whyclust.cluster.elbow import Elbow
     from whyclust.explaining.explanation import Explanation
     from whyclust.network.network import Neuralized
@@ -30,8 +32,8 @@ class Result:
         The network of the clustering, from the columns of the table to the evidence.
     clusters : pandas.DataFrame
         One line per row: id, cluster, evidence, competitor (and what the surrogate of given labels says).
-    elbow : Elbow or None
-        The curve from which k was chosen, if it was.
+    choice : ChosenK, Elbow or None
+        How k was chosen, if it was.
     notes : list of str
     headlines : list of str
         What a reader should know before anything else: how well the surrogate agrees with given
@@ -45,7 +47,7 @@ class Result:
     explanation: Explanation
     network: Neuralized
     clusters: pd.DataFrame
-    elbow: Elbow | None
+    choice: ChosenK | Elbow | None
     notes: list[str]
     headlines: list[str]
     computed: dict[str, Any]
@@ -78,7 +80,7 @@ def gather(
         explanation,
         fit.network,
         cluster_lines(explanation, rows.names),
-        fit.elbow,
+        fit.choice,
         notes,
         fit.headlines,
         _computed(rows, plan, fit, explanation, audit, notes),
@@ -114,7 +116,7 @@ def _computed(
     return {
         "method": "given labels" if labelled else options.method,
         "k": fit.k,
-        "k_chosen_by": "labels" if labelled else "elbow" if fit.elbow else "user",
+        "k_chosen_by": "labels" if labelled else choosing_k.TOLD[options.k_by] if fit.choice else "user",
         "seed": options.seed,
         "n_rows": len(explanation),
         "columns": {"numeric": plan.numeric, "categorical": plan.categorical},
@@ -127,7 +129,7 @@ def _computed(
         "beta": float(explanation.beta),
         "rule": explanation.rule,
         "notes": [*fit.headlines, *notes],
-        "elbow": fit.elbow.to_json() if fit.elbow else None,
+        "choice_of_k": fit.choice.to_json() if fit.choice else None,
         "audit": audit and {"trusted": audit.trusted, "verdict": audit.verdict},
         "versions": versions(),
     }

@@ -53,7 +53,7 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
             beside / "report.html",
             title=title,
             notes=result.notes,
-            elbow=result.elbow,
+            choice=result.choice,
             facts={
                 "method": result.computed["method"],
                 "number of clusters chosen by": result.computed["k_chosen_by"],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust.command import choosing_k
 from whyclust.command.clusterers import check
 from whyclust.command.fitting import Fit, fit_clusters, fit_labels
 from whyclust.command.options import Options
@@ -33,6 +34,7 @@ def explain_table(
     id_column: str | None = None,
     labels: str | None = None,
     seed: int = 0,
+    k_by: str = "apart",
     audit: bool = False,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Result:
@@ -43,7 +45,7 @@ def explain_table(
     table : Table
         What `whyclust.tables.read_table` returned.
     k : int, optional
-        Number of clusters; chosen at the elbow of the k-means inertia when not given.
+        Number of clusters; chosen when not given.
     method : {"kmeans", "kernel", "soft"}
         k-means, kernel k-means or soft k-means.
     columns, drop : sequence of str
@@ -55,6 +57,8 @@ def explain_table(
         labels, and every row is explained for the label given.
     seed : int
         Seed of everything random.
+    k_by : {"apart", "elbow"}
+        How k is chosen: the most clusters that stand apart, or the elbow of the k-means inertia.
     audit : bool
         Whether to measure how faithful and how stable the explanations are.
     progress : callable
@@ -73,7 +77,8 @@ def explain_table(
     ['row', 'cluster', 'evidence', 'competitor']
     """
     check(method)
-    options = Options(k, method, tuple(columns), tuple(drop), id_column, labels, seed)
+    choosing_k.check(k_by)
+    options = Options(k, method, tuple(columns), tuple(drop), id_column, labels, seed, k_by)
     rows = read_rows(table, options)
     plan = plan_rows(rows)
     features = plan.apply(rows.frame).set_axis(rows.names.distinct, axis=0)

@@ -1,10 +1,11 @@
-"""Pictures. Each function returns a matplotlib Figure, touches no global state and shows nothing."""
+"""Pictures. Each function returns what it drew on, touches no global state and shows nothing."""
 
 from collections.abc import Callable
 from typing import Any
 
 from whyclust.plots.gates_and_relevance import gates_and_relevance
 from whyclust.plots.generated import decoded_centers, interpolation, samples
+from whyclust.plots.number_of_clusters import number_of_clusters
 from whyclust.plots.registry import Plots, plot, registered
 from whyclust.plots.relevance import relevance
 from whyclust.plots.spaces import reconstructions, spaces
@@ -16,6 +17,7 @@ __all__ = [
     "decoded_centers",
     "gates_and_relevance",
     "interpolation",
+    "number_of_clusters",
     "plot",
     "reconstructions",
     "relevance",

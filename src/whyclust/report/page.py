@@ -24,7 +24,7 @@ def render(
     *,
     title: str | None = None,
     notes: Iterable[str] = (),
-    elbow: Any = None,
+    choice: Any = None,
     facts: Mapping[str, object] | None = None,
     audit: Audit | None = None,
 ) -> str:
@@ -41,8 +41,8 @@ def render(
         Heading of the page.
     notes : iterable of str
         What a reader should know about the data (imputed values, columns left out, ...).
-    elbow : Elbow or mapping, optional
-        The inertia curve from which the number of clusters was chosen.
+    choice : ChosenK, Elbow or mapping, optional
+        How the number of clusters was chosen, with its curve.
     facts : mapping, optional
         Further lines for the section 'How this was computed'.
     audit : Audit, optional
@@ -82,7 +82,7 @@ def render(
     def fill(template: str, **values: Any) -> Markup:
         return Markup(environment.get_template(f"{template}.html.jinja").render(**values))
 
-    page = Page(explanation, list(notes), elbow, facts or {}, audit, fill)
+    page = Page(explanation, list(notes), choice, facts or {}, audit, fill)
     made = sections(page)
     ignored = explanation.question.about == "ignored"
     return fill(
@@ -103,7 +103,7 @@ def to_html(
     *,
     title: str | None = None,
     notes: Iterable[str] = (),
-    elbow: Any = None,
+    choice: Any = None,
     facts: Mapping[str, object] | None = None,
     audit: Audit | None = None,
 ) -> Path:
@@ -115,7 +115,7 @@ def to_html(
         What `whyclust.explain` returned.
     path : path-like
         The file to write; it is replaced if it exists.
-    title, notes, elbow, facts, audit
+    title, notes, choice, facts, audit
         As for `render`.
 
     Returns
@@ -136,7 +136,7 @@ def to_html(
     'report.html'
     """
     path = Path(path)
-    page = render(explanation, title=title, notes=notes, elbow=elbow, facts=facts, audit=audit)
+    page = render(explanation, title=title, notes=notes, choice=choice, facts=facts, audit=audit)
     try:
         return write_whole(path, lambda stream: stream.write(page.encode()))
     except OSError as error:

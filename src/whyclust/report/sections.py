@@ -42,7 +42,7 @@ class Page:
     ----------
     explanation : Explanation
     notes : list of str
-    elbow : Elbow, mapping or None
+    choice : ChosenK, Elbow, mapping or None
     facts : mapping
         Further lines of 'How this was computed'.
     audit : Audit or None
@@ -52,7 +52,7 @@ class Page:
 
     explanation: Explanation
     notes: list[str]
-    elbow: Any
+    choice: Any
     facts: Mapping[str, object]
     audit: Audit | None
     fill: Callable[..., Markup]
@@ -137,10 +137,10 @@ def _spaces(page: Page) -> Markup | None:
 
 @section(order=500)
 def _curve(page: Page) -> Markup | None:
-    if page.elbow is None:
+    if page.choice is None:
         return None
-    elbow = page.elbow if isinstance(page.elbow, Mapping) else page.elbow.to_json()
-    return page.fill("curve", curve=curve_drawing(elbow))
+    choice = page.choice if isinstance(page.choice, Mapping) else page.choice.to_json()
+    return page.fill("curve", curve=curve_drawing(choice))
 
 
 @section(order=600)

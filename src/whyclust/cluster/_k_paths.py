@@ -1,0 +1,225 @@
+"""Clusterings of the same rows for every number of clusters, each started from one tree of small clusters.
+
+Starting k-means anew for every k is slow, and for many clusters it often ends in a poor optimum. Here many
+small clusters are found once and merged two by two, as Ward's linkage does. Cut at k, the tree gives starting
+points from which a few iterations are enough.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whyclust._checks import one_of
+from whyclust.cluster._distances import FloatArray, IntArray, squared_distances
+
+# Small clusters that the tree begins with, for each cluster that will be asked for.
+_SMALL_PER_CLUSTER = 2
+_STEPS_OF_SMALL, _STEPS = 10, 30
+_STEPS_OF_MIXTURES = 10
+# Fewer rows a component than this many times its columns give no covariance worth the name.
+_ROWS_PER_COLUMN = 2
+# Columns that stand for the kernel's feature space.
+_KERNEL_COLUMNS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Clusters of some rows, by which others can be assigned.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Clusters of the rows that it was fitted on.
+    scores : callable
+        Outlier scores of any rows, one column per cluster; the lowest is the row's cluster.
+    depth : ndarray of shape (n_clusters, n_clusters)
+        By how much the score of cluster j is above that of cluster i, on average over the rows of i.
+    """
+
+    labels: IntArray
+    scores: Callable[[FloatArray], FloatArray]
+    depth: FloatArray
+
+
+Path = Callable[[FloatArray, Sequence[int], int], Iterator[tuple[int, Partition]]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Clusterings of one kind.
+
+    Attributes
+    ----------
+    path : callable
+        ``path(X, ks, seed)`` yields k and a partition for each k that X has enough distinct rows for.
+    embed : callable or None
+        ``embed(X, seed)`` returns the points that are clustered, where these are not the rows themselves.
+    n_splits, n_references : int
+        How often rows are halved, and how many references of each kind are drawn: fewer where fits are slow.
+    most_rows : int
+        Larger tables are cut to a random sample.
+    """
+
+    path: Path
+    embed: Callable[[FloatArray, int], FloatArray] | None = None
+    n_splits: int = 4
+    n_references: int = 3
+    most_rows: int = 3000
+
+
+_FAMILIES: dict[str, Family] = {}
+
+
+def families() -> list[str]:
+    """Names of the kinds of clusterings."""
+    return list(_FAMILIES)
+
+
+def family(name: str) -> Family:
+    """The clusterings of this name."""
+    return _FAMILIES[one_of("method", name, _FAMILIES)]
+
+
+def merge_centers(centers: FloatArray, weights: FloatArray, ks: Sequence[int]) -> dict[int, FloatArray]:
+    """Merge centres two by two, by Ward's criterion, and return those that are left at each k.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_centers, n_features)
+    weights : ndarray of shape (n_centers,)
+        Number of rows of each, positive.
+    ks : sequence of int
+        At most as many as there are centres.
+
+    Examples
+    --------
+    >>> merge_centers(np.array([[0.0], [1.0], [9.0]]), np.array([3.0, 1.0, 1.0]), [2])[2].ravel().tolist()
+    [0.25, 9.0]
+    """
+    centers, weights = centers.copy(), weights.astype(float)
+    left = np.ones(len(centers), dtype=bool)
+    # What merging two clusters adds to the inertia.
+    costs = squared_distances(centers, centers) * weights * weights[:, None] / (weights + weights[:, None])
+    np.fill_diagonal(costs, np.inf)
+    found = {}
+    for k in range(len(centers), 0, -1):
+        if k in ks:
+            found[k] = centers[left].copy()
+        if k == 1:
+            break
+        one, other = sorted(divmod(int(costs.argmin()), len(centers)))
+        both = weights[one] + weights[other]
+        centers[one] = (weights[one] * centers[one] + weights[other] * centers[other]) / both
+        weights[one], left[other] = both, False
+        away = squared_distances(centers, centers[[one]])[:, 0] * weights * both / (weights + both)
+        away[~left] = away[one] = np.inf
+        costs[one], costs[:, one] = away, away
+        costs[other], costs[:, other] = np.inf, np.inf
+    return found
+
+
+def k_means_path(X: FloatArray, ks: Sequence[int], seed: int) -> Iterator[tuple[int, Partition]]:
+    """k-means for each k, in increasing order."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    n_distinct = len(np.unique(X, axis=0))
+    asked = sorted(k for k in ks if k <= n_distinct)
+    if not asked:
+        return
+    n_small = min(_SMALL_PER_CLUSTER * asked[-1], n_distinct)
+    with warnings.catch_warnings():
+        # Rows that differ by rounding only may share a centre.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        small = KMeans(n_small, n_init=1, max_iter=_STEPS_OF_SMALL, random_state=seed).fit(X)
+        sizes = np.maximum(np.bincount(small.labels_, minlength=n_small), 1)
+        starts = merge_centers(small.cluster_centers_, sizes, asked)
+        fits = [KMeans(k, init=starts[k], n_init=1, max_iter=_STEPS, random_state=seed).fit(X) for k in asked]
+    for k, fit in zip(asked, fits, strict=True):
+        centers = fit.cluster_centers_
+        yield k, _around(centers, fit.labels_)
+
+
+def _around(centers: FloatArray, labels: IntArray) -> Partition:
+    # Over the rows of i, whose mean is centre i, the squared distance from centre j exceeds that from
+    # centre i on average by the squared distance of the two.
+    return Partition(
+        labels, lambda rows: squared_distances(rows, centers), squared_distances(centers, centers)
+    )
+
+
+def mixture_path(X: FloatArray, ks: Sequence[int], seed: int) -> Iterator[tuple[int, Partition]]:
+    """Gaussian mixtures, started from k-means, for each k that leaves enough rows for every covariance."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    n_rows, n_columns = X.shape
+    ridge = 1e-3 * float(X.var(axis=0).mean()) or 1.0
+    most = max(n_rows // (_ROWS_PER_COLUMN * (n_columns + 1)), 2)
+    for k, start in k_means_path(X, [k for k in ks if k <= most], seed):
+        means, precisions = _moments(X, start.labels, k, ridge)
+        sizes = np.bincount(start.labels, minlength=k) + 1.0
+        model = GaussianMixture(
+            k,
+            weights_init=sizes / sizes.sum(),
+            means_init=means,
+            precisions_init=precisions,
+            reg_covar=ridge,
+            max_iter=_STEPS_OF_MIXTURES,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X)
+        scores = _mixture_scores(model)
+        own = scores(X)
+        labels = own.argmin(axis=1)
+        rise = own - own[np.arange(n_rows), labels][:, None]
+        counts = np.bincount(labels, minlength=k)
+        members = labels == np.arange(k)[:, None]
+        yield k, Partition(labels, scores, members @ rise / np.maximum(counts, 1)[:, None])
+
+
+def _mixture_scores(model: object) -> Callable[[FloatArray], FloatArray]:
+    def scores(rows: FloatArray) -> FloatArray:
+        # −2 log(π_k N_k(x)), up to what is the same for all k: the scale of squared distances.
+        return -2.0 * np.log(np.maximum(model.predict_proba(rows), 1e-300))  # type: ignore[attr-defined]
+
+    return scores
+
+
+def _moments(X: FloatArray, labels: IntArray, k: int, ridge: float) -> tuple[FloatArray, FloatArray]:
+    """Means and inverse covariances of clusters; small ones lean on the covariance within all of them."""
+    n_columns = X.shape[1]
+    members = (labels == np.arange(k)[:, None]).astype(float)
+    means = members @ X / np.maximum(members.sum(axis=1), 1.0)[:, None]
+    apart = X - means[labels]
+    within = apart.T @ apart / len(X)
+    inverses = np.empty((k, n_columns, n_columns))
+    for i in range(k):
+        own = apart[labels == i]
+        covariance = (own.T @ own + n_columns * within) / (len(own) + n_columns)
+        inverses[i] = np.linalg.inv(covariance + ridge * np.eye(n_columns))
+    return means, (inverses + inverses.transpose(0, 2, 1)) / 2.0
+
+
+def kernel_columns(X: FloatArray, seed: int) -> FloatArray:
+    """Rows in the feature space of the Gaussian kernel, by Nyström's method."""
+    from sklearn.kernel_approximation import Nystroem
+
+    from whyclust.cluster._kernel_fits import scale_gamma
+
+    count = min(_KERNEL_COLUMNS, len(X))
+    points = Nystroem(gamma=scale_gamma(X), n_components=count, random_state=seed).fit_transform(X)
+    return points - points.mean(axis=0)
+
+
+_FAMILIES["kmeans"] = Family(k_means_path)
+# Its clusters are those of the nearest prototypes.
+_FAMILIES["soft"] = Family(k_means_path)
+_FAMILIES["kernel"] = Family(k_means_path, embed=kernel_columns)
+_FAMILIES["mixture"] = Family(mixture_path, n_splits=2, n_references=1, most_rows=2000)

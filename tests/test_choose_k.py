@@ -1,0 +1,313 @@
+"""The number of clusters: found where it was planted, not claimed where there is one lump."""
+
+import json
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy.sparse import csr_matrix
+
+import whyclust as wc
+from whyclust.cluster import choose_k
+from whyclust.cluster._k_paths import families, k_means_path, merge_centers
+from whyclust.cluster._one_lump import LUMPS, box, gaussian, kinds_of_columns, one_lump
+from whyclust.cluster._standing_apart import BESIDE, BORDER, LEAST_SHARED, VALLEY, Tally
+
+
+def planted(k, n_columns=4, n_rows=600, apart=9.0, seed=0):
+    """Clusters at least so many standard deviations apart."""
+    generator = np.random.default_rng(seed)
+    centers = []
+    while len(centers) < k:
+        new = generator.uniform(-3, 3, size=n_columns) * apart * max(1.0, k / 8)
+        if all(np.linalg.norm(new - old) > apart for old in centers):
+            centers.append(new)
+    labels = np.arange(n_rows) % k
+    return np.array(centers)[labels] + generator.normal(size=(n_rows, n_columns)), labels
+
+
+# --- what is found ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8, 15])
+def test_planted_clusters_are_found(k):
+    X, _ = planted(k, seed=k)
+    choice = choose_k(X, k_max=20, random_state=0)
+    assert (choice.k, choice.stands_out) == (k, True)
+    assert choice.support[k] == max(choice.support.values()) > 0.7 * k
+    assert all(value <= number for number, value in choice.support.items())
+
+
+def test_more_than_thirty_are_found_where_there_are_more():
+    X, _ = planted(34, n_columns=5, n_rows=1020)
+    choice = choose_k(X, random_state=0)
+    assert choice.k == 34
+    assert sorted(choice.support) == list(range(1, 46))
+
+
+def test_irrelevant_columns_do_not_hide_clusters():
+    X, _ = planted(5)
+    noise = np.random.default_rng(1).normal(size=(len(X), 12))
+    assert choose_k(np.hstack([X, noise]), k_max=12, random_state=0).k == 5
+
+
+def test_categories_do_not_hide_clusters():
+    X, labels = planted(4)
+    generator = np.random.default_rng(0)
+    binary = (generator.random((len(X), 2)) < 0.5) * 2.0
+    choice = choose_k(np.hstack([X, binary]), k_max=10, random_state=0)
+    assert (choice.k, choice.stands_out) == (4, True)
+    # A category is a cluster where columns depend on it.
+    own = np.hstack([X[:, :2], np.eye(4)[labels] * 4.0])
+    assert choose_k(own, k_max=10, random_state=0).k == 4
+
+
+def lumps():
+    generator = np.random.default_rng(0)
+    n_rows = 500
+    yield "uniform", generator.uniform(size=(n_rows, 3))
+    yield "elongated", generator.normal(size=(n_rows, 3)) * [6, 1, 1]
+    yield "correlated", generator.normal(size=(n_rows, 1)) + 0.3 * generator.normal(size=(n_rows, 5))
+    yield "log-normal", generator.lognormal(size=(n_rows, 3))
+    yield "t3", generator.standard_t(3, size=(n_rows, 3))
+    binary = (generator.random((n_rows, 2)) < 0.5) * 2.0
+    yield "binary", np.hstack([generator.normal(size=(n_rows, 2)), binary])
+    yield "only binary", binary
+    category = np.eye(4)[generator.integers(4, size=n_rows)] * 2.0
+    yield "category", np.hstack([generator.normal(size=(n_rows, 2)), category])
+
+
+@pytest.mark.parametrize(
+    ("name", "X"), list(lumps()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_one_lump_is_told(name, X):
+    choice = choose_k(X, k_max=15, random_state=0)
+    assert not choice.stands_out
+    assert "better supported than one cluster" in choice.describe()
+    # Someone who clusters all the same needs a k.
+    assert 2 <= choice.k <= 15
+
+
+def test_two_halves_that_agree_are_not_enough():
+    """The first trap: k-means cuts one elongated lump at the same place again and again."""
+    X = np.random.default_rng(3).normal(size=(600, 2)) * [8, 1]
+    choice = choose_k(X, k_max=6, random_state=0)
+    assert choice.agreement[2] > 0.85
+    assert choice.support[2] < 1.0
+    assert not choice.stands_out
+
+
+@pytest.mark.parametrize("method", families())
+def test_every_method_finds_clusters_and_finds_none_in_one_lump(method):
+    X, _ = planted(4, n_columns=2, n_rows=400)
+    choice = choose_k(X, method=method, k_max=8, random_state=0)
+    assert (choice.k, choice.stands_out, choice.method) == (4, True, method)
+    lump = np.random.default_rng(0).normal(size=(400, 2))
+    assert not choose_k(lump, method=method, k_max=8, random_state=0).stands_out
+
+
+def test_mixtures_count_long_clusters_that_k_means_cuts():
+    generator = np.random.default_rng(0)
+    X = np.concatenate([generator.normal(size=(200, 2)) * [6, 0.5] + [0, 5 * i] for i in range(3)])
+    assert choose_k(X, method="mixture", k_max=8, random_state=0).k == 3
+
+
+# --- the result -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def choice():
+    return choose_k(planted(5)[0], k_max=9, random_state=0)
+
+
+def test_seeds_repeat(choice):
+    X, _ = planted(5)
+    assert choose_k(X, k_max=9, random_state=0) == choice
+    assert choose_k(X, k_max=9, random_state=np.random.RandomState(0)) == choice
+    assert choose_k(X, k_max=9, random_state=1).apart != choice.apart
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    choose_k(X, k_max=3)
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+def test_the_order_and_the_place_of_rows_do_not_matter(choice):
+    X, _ = planted(5)
+    moved = X[np.random.default_rng(0).permutation(len(X))] + 1e6
+    again = choose_k(moved, k_max=9, random_state=0)
+    assert (again.k, again.stands_out) == (choice.k, choice.stands_out)
+
+
+def test_runners_up_come_with_their_support(choice):
+    others = {k: value for k, value in choice.support.items() if k not in (1, 5) and value > 1}
+    best = sorted(others, key=lambda k: -others[k])[:3]
+    assert choice.alternatives == [(k, others[k]) for k in best]
+    assert choice.describe().startswith(
+        f"k = 5: {choice.support[5]:.1f} of 5 clusters stand apart beyond chance. Next: k = {best[0]} ("
+    )
+
+
+def test_the_result_is_plain_json(choice):
+    read = json.loads(json.dumps(choice.to_json(), allow_nan=False))
+    assert read["n_clusters"] == list(range(1, 10))
+    assert read["support"] == [choice.support[k] for k in range(1, 10)]
+    for k in range(2, 10):
+        expected = max(choice.apart[k] - choice.by_chance[k], 0.0)
+        assert choice.support[k] == pytest.approx(expected, abs=1e-12)
+    assert choice.support[1] == 1.0
+
+
+def test_the_plot_is_drawn_where_it_is_asked_for(choice):
+    ax = Figure().subplots()
+    assert choice.plot(ax=ax) is ax
+    own, chance, chosen = ax.get_lines()
+    assert own.get_xdata().tolist() == list(range(1, 10))
+    assert own.get_ydata().tolist() == [choice.apart[k] for k in range(1, 10)]
+    assert chance.get_ydata().tolist() == [choice.by_chance[k] for k in range(1, 10)]
+    assert chosen.get_xdata().tolist() == [5]
+    assert wc.plots.number_of_clusters(choice).get_title() == "k = 5"
+
+
+# --- what is refused, and what is odd ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "message"),
+    [
+        (csr_matrix(np.eye(30)), {}, "X is sparse, expected a dense table"),
+        (np.full((30, 2), np.nan), {}, "missing or infinite"),
+        ([["a", "b"]] * 30, {}, "more than numbers"),
+        (np.zeros(30), {}, "expected rows and columns"),
+        (np.zeros((0, 2)), {}, "expected rows and columns"),
+        (np.zeros((30, 2)), {}, "found 1 distinct points, expected at least 3"),
+        (np.eye(30) * 1e200, {}, "rescale the columns"),
+        (np.eye(30), {"k_max": 1}, "k_max=1, expected a whole number, 2 or more"),
+        (np.eye(30), {"k_max": 2.5}, "expected a whole number"),
+        (np.eye(30), {"method": "dbscan"}, "method='dbscan' is unknown, expected one of kmeans"),
+    ],
+)
+def test_bad_input(X, options, message):
+    with pytest.raises(ValueError, match=message):
+        choose_k(X, **options)
+
+
+def test_constant_columns_change_nothing():
+    X, _ = planted(4)
+    wider = np.column_stack([np.full(len(X), 7.0), X, np.zeros(len(X))])
+    choice = choose_k(wider, k_max=8, random_state=0)
+    assert (choice.k, choice.stands_out) == (4, True)
+
+
+@pytest.mark.parametrize("n_rows", [3, 7, 19])
+def test_few_rows_tell_nothing(n_rows):
+    choice = choose_k(np.random.default_rng(0).normal(size=(n_rows, 2)), k_max=50, random_state=0)
+    assert (choice.k, choice.stands_out) == (2, False)
+    assert choice.describe() == f"{n_rows} rows are too few to choose a k: k = 2 is taken."
+    assert choice.to_json()["n_rows"] == n_rows
+
+
+def test_few_rows_far_apart_are_enough():
+    X, _ = planted(3, n_rows=45)
+    choice = choose_k(X, k_max=100, random_state=0)
+    assert (choice.k, choice.stands_out) == (3, True)
+    assert max(choice.support) == 9  # a fifth of the rows
+
+
+def test_rows_that_occur_often():
+    X, _ = planted(4, n_rows=24)
+    choice = choose_k(np.repeat(X, 20, axis=0), k_max=30, random_state=0)
+    assert max(choice.support) <= 23
+    # 24 points, each twenty times, are 24 clusters of their own; four of them lie together.
+    assert choice.k in (4, 23)
+    three = np.repeat([[0.0, 0.0], [5.0, 5.0], [0.0, 9.0]], 20, axis=0)
+    assert choose_k(three, random_state=0).k == 2
+
+
+def test_large_tables_are_sampled(monkeypatch):
+    monkeypatch.setattr("whyclust.cluster._standing_counts.tallies", lambda *_: {2: Tally(np.arange(2), 2)})
+    choice = choose_k(np.random.default_rng(0).normal(size=(9000, 2)), k_max=2, random_state=0)
+    assert choice.n_rows == 3000
+
+
+# --- the parts --------------------------------------------------------------------------------------
+
+
+def test_merging_is_wards_linkage():
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    X = np.random.default_rng(0).normal(size=(25, 3))
+    tree = linkage(X, "ward")
+    merged = merge_centers(X, np.ones(25), range(1, 26))
+    for k, centers in merged.items():
+        labels = fcluster(tree, k, "maxclust")
+        expected = np.array([X[labels == one].mean(axis=0) for one in np.unique(labels)])
+        np.testing.assert_allclose(np.sort(centers, axis=0), np.sort(expected, axis=0), atol=1e-12)
+
+
+def test_one_tree_ends_in_good_optima():
+    from sklearn.cluster import KMeans
+
+    X, labels = planted(20, n_columns=5)
+    for k, found in k_means_path(X, [5, 20, 25], 0):
+        inertia = found.scores(X).min(axis=1).sum()
+        restarts = KMeans(k, n_init=3, random_state=0).fit(X).inertia_
+        assert inertia < 1.05 * restarts
+        assert (found.scores(X).argmin(axis=1) == found.labels).mean() > 0.99
+        own = found.labels == 0
+        rise = (found.scores(X)[own] - found.scores(X)[own, :1]).mean(axis=0)
+        np.testing.assert_allclose(found.depth[0], rise, rtol=0.05, atol=0.5)
+    assert len(set(zip(labels, dict(k_means_path(X, [20], 0))[20].labels, strict=True))) == 20
+
+
+def test_references_have_the_shape_of_the_table_and_no_clusters():
+    generator = np.random.default_rng(0)
+    numbers = generator.normal(size=(4000, 3)) @ generator.normal(size=(3, 3)) + [5, 0, -3]
+    category = np.eye(3)[generator.integers(3, size=4000)]
+    X = np.column_stack([numbers, category])
+    assert kinds_of_columns(X) == ([0, 1, 2], [[3, 4, 5]])
+    for lump in LUMPS:
+        made = one_lump(X, lump, generator)
+        assert (np.sort(made[:, 3:], axis=0) == np.sort(category, axis=0)).all()
+        assert (made[:, 3:].sum(axis=1) == 1).all()
+        assert (made[:, 3:] != category).any()
+    axes = np.linalg.svd(numbers - numbers.mean(axis=0), full_matrices=False)[2]
+    own = (numbers - numbers.mean(axis=0)) @ axes.T
+    near = (one_lump(X, gaussian, generator)[:, :3] - numbers.mean(axis=0)) @ axes.T
+    np.testing.assert_allclose(np.cov(near.T), np.cov(own.T), atol=0.15 * own.var())
+    sides = (one_lump(X, box, generator)[:, :3] - numbers.mean(axis=0)) @ axes.T
+    assert (sides.min(axis=0) >= own.min(axis=0) - 1e-9).all()
+    assert (sides.max(axis=0) <= own.max(axis=0) + 1e-9).all()
+    assert (sides.std(axis=0) > own.std(axis=0)).all()
+
+
+def test_standing_apart_literally():
+    """Two clusters on a line: counted by hand from positions between the centres."""
+    from whyclust.cluster._distances import squared_distances
+    from whyclust.cluster._k_paths import Partition
+
+    x = np.concatenate(
+        [np.linspace(-1.4, -0.32, 40), np.linspace(-0.27, 0.28, 14), np.linspace(0.32, 1.5, 40)]
+    )
+    centers = np.array([[-1.0], [1.0]])
+    labels = (x > 0).astype(int)
+    half = Partition(
+        labels, lambda rows: squared_distances(rows, centers), np.array([[0.0, 4.0], [4.0, 0.0]])
+    )
+    tally = Tally(labels, 2)
+    tally.add(half, x[:, None], np.arange(len(x)))
+    position = np.abs(x) / 2  # the centres are two apart, and one is at ±1/2
+    on_border = (position < BORDER).sum()
+    beside = min(((position > BESIDE[0]) & (position < BESIDE[1]) & side).sum() for side in (x < 0, x > 0))
+    ratio = (2 * on_border + 0.5) / (2 * beside + 0.5)
+    expected = np.clip((VALLEY[1] - ratio) / (VALLEY[1] - VALLEY[0]), 0, 1)
+    assert 0 < expected < 1
+    np.testing.assert_allclose(tally.standing(), [expected, expected], rtol=1e-12)
+    # Labels of all rows that differ from the half's for a quarter of the second cluster.
+    other = labels.copy()
+    other[-10:] = 0
+    moved = Tally(other, 2)
+    moved.add(half, x[:, None], np.arange(len(x)))
+    first, second = np.bincount(labels)
+    shared = np.array([first / (first + 10), (second - 10) / second])
+    assert moved.agreement == pytest.approx(shared.mean(), abs=1e-12)
+    back = np.clip((shared - LEAST_SHARED) / (1 - LEAST_SHARED), 0, 1)
+    np.testing.assert_allclose(moved.standing(), expected * back, rtol=1e-12)
