@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ SELECTORS: dict[str, Any] = {
     "DUFS": DUFS,
     "relevance": RelevanceSelector,
 }
-MODELS = ("k-means", *(f"{name} + k-means" for name in SELECTORS), "IDC")
+MODELS = ("k-means", *(f"{name} + k-means" for name in SELECTORS), "IDC", "IDC groups")
 # Accuracy of k-means, of selectors and of IDC in the paper, and the features that IDC chose there.
 PAPER: dict[str, dict[str, float]] = {
     "tox171": {
@@ -121,7 +122,7 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
 def measure(data: str, model: str, seed: int, pretraining: int, epochs: int) -> dict[str, Any]:
     X, y, names = rows_of(data)
     k = len(np.unique(y))
-    if model == "IDC":
+    if model in ("IDC", "IDC groups"):
         kind: Any = IDC
         fitted = kind(
             k,
@@ -129,11 +130,13 @@ def measure(data: str, model: str, seed: int, pretraining: int, epochs: int) -> 
             pretrain_epochs=pretraining,
             epochs=epochs,
             batch_size=BATCH,
+            groups="correlation" if model == "IDC groups" else None,
             random_state=seed,
         )
         epochs_seen = _watched(fitted)
         fitted.fit(X)
         gates = fitted.cluster_gates_
+        strongest = np.argsort(-gates.max(axis=0), kind="stable")[: FEATURES.get(data, 4)]
         best = [[names[i] for i in np.argsort(-row, kind="stable")[:10] if row[i] > 0] for row in gates]
         return {
             "scores": scored(fitted.labels_, y),
@@ -141,6 +144,8 @@ def measure(data: str, model: str, seed: int, pretraining: int, epochs: int) -> 
             "features": float(fitted.n_open_),
             "selected": len(fitted.selected_features_),
             "names": best,
+            "strongest": sorted(int(place) for place in strongest),
+            "groups": int(fitted.column_groups_.max()) + 1 if model == "IDC groups" else X.shape[1],
         }
     if model == "k-means":
         labels = KMeans(k, n_init=10, random_state=seed).fit_predict(X)
@@ -237,6 +242,7 @@ def page(result: dict[str, Any]) -> str:
         cells.append(f"{np.mean([own[seed]['features'] for seed in both]):.0f}")
         cells += [str(len(both)), f"{np.mean([own[seed]['cpu'] for seed in both]):.0f}"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += _groups(runs, sets)
     lines += ["", "## Features that IDC chose", "", "Of the first seed, the most open of each cluster.", ""]
     for name in sets:
         for run in of(runs, data=name, model="IDC")[:1]:
@@ -246,6 +252,35 @@ def page(result: dict[str, Any]) -> str:
             ]
             lines.append("")
     return "\n".join(lines)
+
+
+def _groups(runs: list[dict[str, Any]], sets: list[str]) -> list[str]:
+    """What changes if columns that correlate open together."""
+    rows = []
+    for name in sets:
+        for model in ("IDC", "IDC groups"):
+            own = [run for run in of(runs, data=name, model=model) if "strongest" in run]
+            if not own or not of(runs, data=name, model="IDC groups"):
+                continue
+            chosen = [set(run["strongest"]) for run in own]
+            shared = [len(a & b) / len(a | b) for a, b in combinations(chosen, 2)]
+            rows.append(
+                f"| {name} | {model} | {own[0]['groups']} | {values(own, 'ACC').mean():.1f} "
+                f"| {np.mean([run['features'] for run in own]):.0f} "
+                f"| {f'{np.mean(shared):.2f}' if shared else '–'} | {len(own)} |"
+            )
+    if not rows:
+        return []
+    told = one_line(
+        """Columns whose correlation with the first of theirs is 0.9 or more have one gate. Overlap is the
+        Jaccard similarity, between seeds, of the columns that are the most open for some cluster, as many as
+        were asked for."""
+    )
+    head = [
+        "| set | model | gates | accuracy | columns open | overlap | seeds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return ["", "## Columns that open together", "", told, "", *head, *rows]
 
 
 def main() -> None:
