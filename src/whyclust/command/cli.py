@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,6 +48,25 @@ def _number_of_clusters(text: str) -> int | None:
     return k
 
 
+def _cluster_names(texts: list[str]) -> dict[str, str]:
+    """Read the values of --names.
+
+    >>> _cluster_names(["0=young, in town,2=old"])
+    {'0': 'young, in town', '2': 'old'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        # A name may hold commas: the next one begins where there is a cluster and an equals sign.
+        for part in re.split(r",(?=[^,=]*=)", text):
+            cluster, equals, name = (word.strip() for word in part.partition("="))
+            if not (cluster and equals and name):
+                raise ValueError(f"found --names {text}, expected clusters and names, such as 0=students.")
+            if cluster in found:
+                raise ValueError(f"found two names for cluster {cluster} in --names, expected one.")
+            found[cluster] = name
+    return found
+
+
 @app.callback()
 def _root(
     version: Annotated[
@@ -90,6 +110,12 @@ LabelsOption = Annotated[
         "the labels, and the report tells how well it reproduces them."
     ),
 ]
+NamesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What to call clusters, beside their ids: 0=students,2=seniors (may be given more than once)."
+    ),
+]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 AuditOption = Annotated[
@@ -107,6 +133,7 @@ def explain(
     drop: DropOption = None,
     id_column: IdColumnOption = None,
     labels: LabelsOption = None,
+    names: NamesOption = None,
     seed: SeedOption = 0,
     k_by: KByOption = None,
     audit: AuditOption = False,
@@ -126,6 +153,7 @@ def explain(
         )
     choosing_k.check(k_by or choosing_k.names()[0])
     clusterers.check(method or clusterers.names()[0])
+    called = _cluster_names(names or [])
     from whyclust.tables import read_table
 
     _run(
@@ -139,6 +167,7 @@ def explain(
         drop=drop or [],
         id_column=id_column,
         labels=labels,
+        names=called,
         seed=seed,
         k_by=k_by or choosing_k.names()[0],
         audit=audit,
@@ -155,12 +184,14 @@ def audit_(
     drop: DropOption = None,
     id_column: IdColumnOption = None,
     labels: LabelsOption = None,
+    names: NamesOption = None,
     seed: SeedOption = 0,
     k_by: KByOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Explain a table, and measure whether the explanations can be trusted."""
-    explain(file, k, out, method, columns, drop, id_column, labels, seed, k_by, audit=True, quiet=quiet)
+    options = (method, columns, drop, id_column, labels, names, seed, k_by)
+    explain(file, k, out, *options, audit=True, quiet=quiet)
 
 
 @app.command()

@@ -131,5 +131,5 @@ def _row_names(frame: pd.DataFrame, id_column: str | None) -> RowNames:
         ]
         notes.append(f"Column '{id_column}' does not tell all rows apart: {n_repeated} ids repeat.")
     # The results have columns of their own, which no id may displace.
-    taken = {"cluster", "evidence", "competitor", "surrogate", "disagrees"}
+    taken = {"cluster", "cluster_name", "evidence", "competitor", "surrogate", "disagrees"}
     return RowNames(ids, distinct, "id" if id_column in taken else id_column, notes)

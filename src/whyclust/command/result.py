@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ class Result:
     network : Neuralized
         The network of the clustering, from the columns of the table to the evidence.
     clusters : pandas.DataFrame
-        One line per row: id, cluster, evidence, competitor (and what the surrogate of given labels says).
+        One line per row: id, cluster and its name, evidence, competitor (and what the
+        surrogate of given labels says).
     choice : ChosenK, Elbow or None
         How k was chosen, if it was.
     notes : list of str
@@ -88,15 +90,20 @@ def gather(
     )
 
 
-def cluster_lines(explanation: Explanation, names: RowNames) -> pd.DataFrame:
-    """One line per row that was explained: id, cluster, evidence, competitor.
+def cluster_lines(
+    explanation: Explanation, names: RowNames, called: Mapping[Any, str] | None = None
+) -> pd.DataFrame:
+    """One line per row that was explained: id, cluster, its name, evidence, competitor.
 
-    With given labels also what the surrogate says.
+    With given labels also what the surrogate says. `called` has names of clusters, where the explanation is
+    of a part of the rows and would propose others.
     """
+    called = explanation.cluster_names if called is None else called
     lines = pd.DataFrame(
         {
             names.called: names.ids,
             "cluster": explanation.clusters,
+            "cluster_name": [called[cluster] for cluster in explanation.clusters.tolist()],
             "evidence": explanation.evidence,
             "competitor": explanation.competitors,
         }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ def explain_table(
     labels: str | None = None,
     seed: int = 0,
     k_by: str = "apart",
+    names: Mapping[Any, str] | None = None,
     audit: bool = False,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Result:
@@ -59,6 +60,8 @@ def explain_table(
         Seed of everything random.
     k_by : {"apart", "elbow"}
         How k is chosen: the most clusters that stand apart, or the elbow of the k-means inertia.
+    names : mapping of clusters to names, optional
+        What to call clusters, beside their ids; for the others a name is proposed.
     audit : bool
         Whether to measure how faithful and how stable the explanations are.
     progress : callable
@@ -74,7 +77,7 @@ def explain_table(
     >>> from whyclust.tables import Table
     >>> result = explain_table(Table(load_iris(as_frame=True).data), k=3)
     >>> result.clusters.columns.tolist()
-    ['row', 'cluster', 'evidence', 'competitor']
+    ['row', 'cluster', 'cluster_name', 'evidence', 'competitor']
     """
     check(method)
     choosing_k.check(k_by)
@@ -89,7 +92,7 @@ def explain_table(
         else:
             fit = fit_labels(plan, features, rows.frame[labels], rows.options, progress)
         progress("Explaining every row")
-        explanation = explain_part(fit, features, fit.given, options.source)
+        explanation = explain_part(fit, features, fit.given, options.source).with_names(names or {})
         audited = _audit(explanation, fit, features, seed, progress) if audit else None
     told = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     return gather(rows, plan, fit, explanation, audited, told)

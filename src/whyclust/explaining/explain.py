@@ -31,6 +31,7 @@ def explain(
     space: str | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
+    names: Mapping[Any, str] | None = None,
     method: str = "neon",
     **options: Any,
 ) -> Explanation:
@@ -86,6 +87,10 @@ def explain(
     feature_names : sequence of str, optional
         Names of the columns where X is an array or a sparse matrix, such as the words of a
         vectorizer: ``feature_names=vectorizer.get_feature_names_out()``.
+    names : mapping of clusters to names, optional
+        What to call clusters, beside their ids, in sentences, summaries, plots and reports:
+        ``names={2: "students"}``. For the others a name is proposed from their columns
+        (``ex.cluster_names``).
     method : str
         ``"neon"``, or a baseline to compare it with, such as ``"ig"`` or ``"shap"``: all names are in
         ``whyclust.baselines.METHODS``.
@@ -123,7 +128,8 @@ def explain(
                 f"space={space!r} asks what is in a space, {other}= how clusters are told apart: give one of "
                 "them."
             )
-        return reach("explain_space")(model, read_input(X), space, groups=groups, feature_names=feature_names)
+        shown = {"groups": groups, "feature_names": feature_names, "names": names}
+        return reach("explain_space")(model, read_input(X), space, **shown)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
@@ -144,6 +150,7 @@ def explain(
         rule=rule,
         groups=groups,
         feature_names=feature_names,
+        names=names,
         given=None if labelled is None else labelled.labels,
         fidelity=fidelity,
         source=None if labelled is None else labelled.source,

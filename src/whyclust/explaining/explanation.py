@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from whyclust._checks import counted, did_you_mean, whole_number
 from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
+from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs import InputKind
+from whyclust.network.rivalry import Rivalry
 from whyclust.network.values import FactoredValues, top_columns
 
 if TYPE_CHECKING:
@@ -70,6 +73,10 @@ class Explanation:
         How well the surrogate reproduces the labels it was fitted to, where there is one.
     origin : Origin or None
         The network and the rows it came from, for further questions; files do not keep them.
+    names : dict of cluster to str
+        What the user calls some clusters; `cluster_names` has a name for each.
+    rivalry : Rivalry or None
+        Which other clusters count as competitors of each: what words compare a cluster with.
     """
 
     values: Any
@@ -90,6 +97,8 @@ class Explanation:
     given: NDArray | None = None
     fidelity: Fidelity | None = None
     origin: Origin | None = None
+    names: dict[Any, str] = field(default_factory=dict)
+    rivalry: Rivalry | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,12 +131,35 @@ class Explanation:
         return self.provenance.noise if self.fidelity is None else self.fidelity.noise
 
     def named(self, cluster: Any) -> str:
-        """What a cluster is called in a sentence: 'cluster 3', or 'noise'."""
-        return "noise" if self.is_noise(cluster) else f"cluster {cluster}"
+        """What a cluster is called in a sentence: "cluster 3", "cluster 3 'students'", or "noise"."""
+        return "noise" if self.is_noise(cluster) else f"cluster {self.short_name(cluster)}"
 
     def short_name(self, cluster: Any) -> str:
-        """What a cluster is called in a list or a table: '3', or 'noise'."""
-        return "noise" if self.is_noise(cluster) else str(cluster)
+        """What a cluster is called in a list or a table: "3", "3 'students'", or "noise"."""
+        if self.is_noise(cluster):
+            return "noise"
+        return f"{cluster} '{self.names[cluster]}'" if cluster in self.names else str(cluster)
+
+    def titled(self, cluster: Any) -> str:
+        """What a cluster is called where it comes first: with its name, also one that was proposed."""
+        found = {one.cluster: one.title for one in self.summary()}
+        return found.get(cluster, self.named(cluster))
+
+    @property
+    def cluster_names(self) -> dict[Any, str]:
+        """A short name for each cluster that is explained: the user's, or one proposed from its columns."""
+        return {one.cluster: one.name for one in self.summary()}
+
+    def with_names(self, names: Mapping[Any, str]) -> Explanation:
+        """Return the same explanation with other names for some clusters: ``{2: "students"}``.
+
+        The names are used in sentences, summaries, plots and reports, beside the clusters' ids.
+        """
+        if self.rivalry is None:
+            known = np.unique(np.concatenate([self.clusters, self.assigned, self.competitors])).tolist()
+        else:
+            known = self.rivalry.clusters.tolist()
+        return replace(self, names={**self.names, **read_cluster_names(names, known)})
 
     def is_noise(self, cluster: Any) -> bool:
         """Whether this is the label of rows in no cluster."""
@@ -176,7 +208,7 @@ class Explanation:
         return np.asarray(in_rows_of(rows, self.index, "rows", "ex"), dtype=bool)
 
     def __repr__(self) -> str:
-        ids = sorted(np.unique(self.clusters).tolist(), key=self.is_noise)
+        ids = sorted(np.unique(self.clusters).tolist(), key=lambda one: (self.is_noise(one), as_counted(one)))
         names = [self.short_name(cluster) for cluster in ids]
         listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         return (
@@ -237,7 +269,7 @@ class Explanation:
         rule : str, optional
             How relevance passes the minimum over competitors.
         """
-        return self._origin().ask(cluster=cluster, against=against, rule=rule)
+        return replace(self._origin().ask(cluster=cluster, against=against, rule=rule), names=self.names)
 
     def _origin(self) -> Origin:
         if self.origin is None:

@@ -42,6 +42,7 @@ def explain_space(
     *,
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
+    names: Mapping[Any, str] | None = None,
 ) -> Explanation:
     """Explain what is in one of the spaces of ACe/DeC; arguments as for :func:`whyclust.explain`."""
     one_of("space", space, ["cluster", "shared"])
@@ -52,7 +53,8 @@ def explain_space(
             "expected a fitted whyclust.deep.ACeDeC, or a Pipeline that ends in one."
         )
     net = network_for(model, table)
-    found = explain_rows(net, table, groups=groups, feature_names=feature_names, spaces=as_it_is(estimator))
+    shown: dict[str, Any] = {"groups": groups, "feature_names": feature_names, "names": names}
+    found = explain_rows(net, table, **shown, spaces=as_it_is(estimator))
     return found if space == "cluster" else ignored(found)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ def joined(parts: list[Explanation]) -> Explanation:
         data=_data([part.data for part in parts]),
         kind=kind,
         origin=None,
+        rivalry=_rivalry(parts),
         **joined_rows,
     )
 
@@ -53,6 +56,12 @@ def _refuse_other(first: Explanation, other: Explanation) -> None:
             )
     if (first.given is None) != (other.given is None):
         raise ValueError("Some explanations are of given labels and some are not: join those of one kind.")
+
+
+def _rivalry(parts: list[Explanation]) -> Any:
+    """Weights of competitors add up, if all parts know them."""
+    known = [part.rivalry for part in parts if part.rivalry is not None]
+    return reduce(add, known) if len(known) == len(parts) else None
 
 
 def _short(value: Any) -> str:

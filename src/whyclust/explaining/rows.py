@@ -12,6 +12,7 @@ from whyclust._frames import in_rows_of
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.grouping import given_names, grouped_data, grouping_of
+from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.origin import Origin
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
@@ -33,6 +34,7 @@ def explain_rows(
     rule: str | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
+    names: Mapping[Any, str] | None = None,
     given: NDArray | None = None,
     fidelity: Fidelity | None = None,
     source: str | None = None,
@@ -64,10 +66,11 @@ def explain_rows(
     table = net.match(table)
     if prepared is not None:
         net = prepared.net
-    names = _names(net, table)
+    cluster_names = read_cluster_names(names, net.clusters.tolist())
+    columns = _names(net, table)
     if feature_names is not None:
-        names = given_names(feature_names, table.shape[1], names)
-    grouping, grouped_names = (None, names) if groups is None else grouping_of(groups, names, table)
+        columns = given_names(feature_names, table.shape[1], columns)
+    grouping, grouped_names = (None, columns) if groups is None else grouping_of(groups, columns, table)
     cluster = in_rows_of(cluster, table.row_labels, "cluster")
     against = in_rows_of(against, table.row_labels, "against")
     question = Question.of(cluster, against, given=given is not None, threshold=net.pool.threshold)
@@ -108,6 +111,8 @@ def explain_rows(
         given=given,
         fidelity=fidelity,
         origin=origin,
+        names=cluster_names,
+        rivalry=found.rivalry,
     )
 
 

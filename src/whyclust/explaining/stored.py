@@ -13,6 +13,7 @@ from whyclust.explaining.explanation import PER_ROW, Explanation
 from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs import Images, InputKind
 from whyclust.inputs.reading import is_sparse
+from whyclust.network.rivalry import Rivalry
 from whyclust.saving.registry import saved
 
 
@@ -59,6 +60,9 @@ def _restored(parts: dict[str, Any]) -> Explanation:
         and isinstance(found.provenance, Provenance)
         and isinstance(found.kind, InputKind)
         and isinstance(found.fidelity, Fidelity | None)
+        and isinstance(found.names, dict)
+        and all(isinstance(name, str) for name in found.names.values())
+        and isinstance(found.rivalry, Rivalry | None)
     ):
         raise ValueError("The parts do not make an explanation.")
     return found

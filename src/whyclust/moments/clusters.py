@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._sorting import as_counted
 from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean
@@ -87,12 +88,15 @@ class ClusterMoments:
         The other rows explained for it: they say why not.
     columns : dict of label to ColumnMoments
         The user's values of the rows that have a label.
+    rivalry : Rivalry or None
+        Which other clusters count as competitors of each, if all parts know it.
     """
 
     n_rows: int
     own: dict[Any, GroupMoments]
     other: dict[Any, GroupMoments]
     columns: dict[Any, ColumnMoments]
+    rivalry: Any = None
 
     @classmethod
     def of(cls, part: Explanation, first_row: int = 0, members: int = 3) -> ClusterMoments:
@@ -112,6 +116,7 @@ class ClusterMoments:
             {c: GroupMoments.of(part, rows, first_row, members) for c, rows in own.items()},
             {c: GroupMoments.of(part, rows, first_row, members) for c, rows in other.items()},
             {label: ColumnMoments.of(read[rows]) for label, rows in _places(part.labels).items()},
+            part.rivalry,
         )
 
     def __add__(self, other: ClusterMoments) -> ClusterMoments:
@@ -120,12 +125,13 @@ class ClusterMoments:
             merge(self.own, other.own),
             merge(self.other, other.other),
             merge(self.columns, other.columns),
+            None if self.rivalry is None or other.rivalry is None else self.rivalry + other.rivalry,
         )
 
     @property
     def clusters(self) -> list[Any]:
-        """Clusters that are explained, sorted."""
-        return sorted({*self.own, *self.other})
+        """Clusters that are explained, in the order in which people count."""
+        return sorted({*self.own, *self.other}, key=as_counted)
 
     def size(self, cluster: Any) -> int:
         """Rows explained for a cluster."""
@@ -142,7 +148,7 @@ class ClusterMoments:
 
 @dataclass(frozen=True, eq=False)
 class TypicalRows:
-    """The rows nearest each cluster's mean relevance.
+    """The rows nearest each cluster's mean relevance; the one closest to leaving is not typical.
 
     Attributes
     ----------
@@ -163,6 +169,7 @@ class TypicalRows:
             # Rows that say why not count only where no part has any of the cluster's own.
             rows = (own if cluster in known.own else other).get(cluster)
             if rows is not None:
+                rows = _without(rows, known.speaking(cluster), first_row)
                 away = _distances(part, rows, known.speaking(cluster).center)
                 found[cluster] = LeastRows.of(away, rows + first_row, members)
         return cls(found)
@@ -183,6 +190,11 @@ def _places(labels: NDArray, among: NDArray | None = None) -> dict[Any, NDArray]
         rows = np.flatnonzero(among)
         return {label: rows[places] for label, places in _places(labels[rows]).items()}
     return {label.item(): np.flatnonzero(labels == label) for label in np.unique(labels)}
+
+
+def _without(rows: NDArray, group: GroupMoments, first_row: int) -> NDArray:
+    """Rows but for the one closest to leaving their cluster, unless it is the only one."""
+    return rows if group.count == 1 else rows[~np.isin(rows + first_row, group.borderline.rows[:1])]
 
 
 def _distances(part: Explanation, rows: NDArray, center: NDArray) -> NDArray:

@@ -70,4 +70,4 @@ def _with_rows(found: Relevance, part: Relevance, rows: NDArray) -> Relevance:
     for name in ("values", "base_values", "explained", "evidence", "competitors"):
         changed[name] = getattr(found, name).copy()
         changed[name][rows] = getattr(part, name)
-    return replace(found, **changed)
+    return replace(found, rivalry=found.rivalry.without_noise_of(part.rivalry), **changed)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from whyclust.network.features import Passage
 from whyclust.network.folded import Folded
+from whyclust.network.rivalry import Rivalry
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class Relevance:
         The cluster explained, the cluster the network assigns, and the strongest competitor.
     rule : str
         How the pool was passed.
+    rivalry : Rivalry
+        Which competitors count for which cluster.
     """
 
     values: Any
@@ -36,6 +39,7 @@ class Relevance:
     assigned: NDArray
     competitors: NDArray
     rule: str
+    rivalry: Rivalry
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from whyclust.network.nodes import first_equal
 from whyclust.network.pools import MinPool, Pool
 from whyclust.network.question import read_question
 from whyclust.network.records import Relevance
+from whyclust.network.rivalry import Rivalry, tally
 from whyclust.network.values import FactoredValues
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def relevance_of(
     ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
     positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
     scratch = np.empty((0, 0), dtype=dtype)
+    rivals = np.zeros((net.head.n_clusters, net.head.n_clusters))
     for block in net._blocks(table, come_down=True):
         rows, points, folded, response = block.rows, block.points, block.folded, block.response
         own = folded.assign(response)
@@ -55,6 +57,9 @@ def relevance_of(
         smallest = h.min(axis=0)
         inside = np.ones(1, dtype=bool) if question.about_members else clusters == own
         weights, total = pool.weights(h, smallest, inside, net.beta, rule)
+        # Rows that are elsewhere say why not, and compete with their own cluster.
+        inner = weights if clusters is own else weights * (clusters == own)
+        tally(rivals, folded, response, clusters, inner)
         if sparse:
             positions[rows] = clusters
             alphas[:, rows] = weights
@@ -93,6 +98,7 @@ def relevance_of(
         net._named(assigned),
         net._named(competitors),
         rule=rule or ("expected" if against is not None else net.pool.rule),
+        rivalry=Rivalry(net.clusters, rivals),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
 
 from whyclust._frames import is_frame
+from whyclust.telling.sentences import bare
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -33,9 +34,10 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
             "width": round(100 * abs(row["relevance"]) / largest, 1),
             "negative": row["relevance"] < 0,
             "fraction": row["fraction"],
-            "direction": row["direction"],
+            "direction": _direction(explanation, row),
             "inside": row["inside"],
-            "outside": row["outside"],
+            "there": row["there"],
+            "against": None if row["against"] is None else bare(explanation, row["against"]),
         }
         for row in cluster.features.to_dict("records")
     ]
@@ -44,7 +46,8 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
     ranked = sorted(range(len(features)), key=lambda position: -features[position]["width"])
     shown, rest = set(ranked[:TOP_FEATURES]), ranked[TOP_FEATURES:MORE_FEATURES]
     return {
-        "id": explanation.short_name(cluster.cluster),
+        "id": "noise" if cluster.is_noise else str(cluster.cluster),
+        "name": "" if cluster.is_noise or cluster.title == f"cluster {cluster.cluster}" else cluster.name,
         "is_noise": cluster.is_noise,
         "ignored": ignored,
         "measures": explanation.provenance.measures,
@@ -64,6 +67,20 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
     }
 
 
+def _direction(explanation: Explanation, row: Mapping[Any, Any]) -> str:
+    """Where the cluster lies, and against whom; the competitor of categories is told beside."""
+    direction = row["direction"]
+    if direction not in ("above", "below", "between", "similar") or row["against"] is None:
+        return direction
+    rival = bare(explanation, row["against"])
+    if direction == "similar":
+        return f"similar to {rival}"
+    if direction != "between":
+        return f"{direction} {rival}"
+    sides = ("above", "below") if row["inside"] > row["there"] else ("below", "above")
+    return f"{sides[0]} {rival}, {sides[1]} {bare(explanation, row['other_side'])}"
+
+
 def _slug(name: object) -> str:
     # Anchors take letters and digits only; the code point keeps different names apart.
     return "".join(
@@ -80,7 +97,7 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
         {
             "name": some.index[row],
             "evidence": some.evidence[row],
-            "competitor": None if ignored else some.named(some.competitors[row]),
+            "competitor": None if ignored else bare(some, some.competitors[row]),
             "others": float(some.explained[row] - some.base_values[row] - relevances[row].sum())
             if columns.shape[1] < len(explanation.feature_names)
             else None,

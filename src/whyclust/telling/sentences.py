@@ -1,4 +1,4 @@
-"""Explanations in plain English."""
+"""Explanations in plain English: short sentences, made from records, with at most two numbers each."""
 
 from __future__ import annotations
 
@@ -8,37 +8,9 @@ import numpy as np
 
 from whyclust._checks import counted
 from whyclust.explaining.explanation import Explanation
+from whyclust.telling.rounding import compared, count, exact, number, percent
+from whyclust.telling.standing import Standing
 from whyclust.telling.summary import ClusterSummary
-
-# A column with less of the relevance is no reason worth naming.
-NAMED_FROM = 0.005
-
-
-def number(value: Any) -> str:
-    """Four significant digits, no needless zeros.
-
-    >>> number(1115.7111), number(0.25), number(-0.0), number("80% red")
-    ('1116', '0.25', '0', '80% red')
-    """
-    if isinstance(value, str):
-        return value
-    if not np.isfinite(value):
-        return "unknown"
-    value = value + 0.0  # which makes 0 of -0
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def percent(share: float) -> str:
-    """A share in words a person says.
-
-    >>> percent(0.4137), percent(0.002)
-    ('41%', 'under 1%')
-    """
-    return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
-
-
-def _count(value: int) -> str:
-    return f"{value:,}" if value >= 10_000 else str(value)
 
 
 def join(parts: list[str]) -> str:
@@ -57,73 +29,115 @@ def describe_clusters(explanation: Explanation, top: int) -> str:
 
 def cluster_paragraphs(explanation: Explanation, top: int = 3) -> list[str]:
     """One paragraph per cluster."""
-    summary = explanation.summary(members=1)
-    return [describe_cluster(explanation, one, top) for one in summary]
+    return [" ".join(cluster_sentences(explanation, one, top)) for one in explanation.summary()]
 
 
 def disagreement(explanation: Explanation) -> list[str]:
     """Say how many rows the surrogate assigns elsewhere than to the label given, if any."""
-    count = int(explanation.disagrees.sum())
-    if count == 0 or explanation.given is None:
+    elsewhere = int(explanation.disagrees.sum())
+    if elsewhere == 0 or explanation.given is None:
         return []
-    rows = f"{_count(count)} of {_count(len(explanation))} rows"
+    rows = f"{count(elsewhere)} of {count(len(explanation))} rows"
     sentence = f"The surrogate assigns {rows} elsewhere than to the label given"
     if (explanation.clusters == explanation.given).all():
         sentence += "; they are explained for the label given"
     return [f"{sentence}."]
 
 
-def describe_cluster(explanation: Explanation, one: ClusterSummary, top: int) -> str:
+def cluster_sentences(explanation: Explanation, one: ClusterSummary, top: int) -> list[str]:
     """What sets a cluster apart, and who is in it."""
-    speaks = (one.features["relevance"] > 0) & (one.features["fraction"] >= NAMED_FROM)
-    strong = one.features[speaks].head(top)
-    rows = f"{_count(one.size)} of {_count(len(explanation))} rows ({percent(one.share)})"
-    name = explanation.named(one.cluster)
-    name = name[0].upper() + name[1:]
-    sentence = f"{name} holds {rows}"
+    named = one.named_features(top)
+    measures = explanation.provenance.measures
+    rows = f"{count(one.size)} of {count(len(explanation))} rows"
+    if explanation.question.about == "ignored":
+        told = (
+            f" lies mainly in {join([column for column, _ in named])}" if named else " belongs to no column"
+        )
+        return [f"What the clustering ignores in {one.title}, {rows},{told}."]
+    first = f"{_capital(one.title)} holds {rows}"
     if explanation.question.about == "chosen" and explanation.question.threshold is None:
         rival = explanation.named(explanation.competitors[0])
         against = f" against {rival}" if explanation.question.duel else ""
-        sentence = f"{name} was explained{against} for {counted(one.size, 'row')}"
-    if explanation.question.about == "ignored":
-        parts = [_feature(row) for row in strong.to_dict("records")]
-        told = f" lies mainly in {join(parts)}" if parts else " belongs to no column"
-        return f"What the clustering ignores in {explanation.named(one.cluster)}, {rows},{told}."
-    doubt = _doubt(explanation, one.cluster)
-    measures = explanation.provenance.measures
-    if len(strong) == 0:
-        told = "no feature speaks for it" if measures is None else f"none is above zero by {measures}"
-        return f"{sentence}; {told}.{doubt}"
-    of_all = "of the relevance" if measures is None else "of the total"
-    parts = [_feature(row, of_all) for row in strong.to_dict("records")]
-    told = " and is set apart by" if measures is None else f". Largest by {measures}:"
-    sentence += f"{told} {join(parts)}."
-    if one.borderline:
-        typical, edge = one.typical[0], one.borderline[0]
-        if one.size == 1:
-            return f"{sentence} Its only row is {explanation.index[edge]}.{doubt}"
-        sentence += (
-            f" Row {explanation.index[typical]} is typical of it; row {explanation.index[edge]} is closest "
-            f"to leaving it, for {explanation.named(explanation.competitors[edge])}."
-        )
-    return sentence + doubt
+        first = f"{_capital(one.title)} was explained{against} for {counted(one.size, 'row')}"
+    if not named:
+        told = "no column speaks for it" if measures is None else f"none is above zero by {measures}"
+        return [f"{first}; {told}.", *_doubt(explanation, one.cluster)]
+    sentences = [f"{first}."]
+    if measures is not None:
+        sentences.append(f"Largest by {measures}: {join([column for column, _ in named])}.")
+    elif one.is_noise:
+        sentences.append(f"Its rows are unusual in {join([column for column, _ in named])}.")
+    else:
+        sentences += [standing_sentence(explanation, column, standing) for column, standing in named]
+    return [*sentences, *_some_rows(explanation, one), *_doubt(explanation, one.cluster)]
 
 
-def _doubt(explanation: Explanation, cluster: Any) -> str:
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _some_rows(explanation: Explanation, one: ClusterSummary) -> list[str]:
+    """A typical row, and the one closest to leaving; rows that are elsewhere are neither."""
+    if not one.borderline or explanation.labels[one.borderline[0]] != one.cluster:
+        return []
+    edge = one.borderline[0]
+    if one.size == 1 or not one.typical or one.typical[0] == edge:
+        return [f"Its only row is {explanation.index[edge]}."]
+    leaving = f"row {explanation.index[edge]} is closest to leaving it"
+    towards = bare(explanation, explanation.competitors[edge])
+    return [f"Row {explanation.index[one.typical[0]]} is typical of it; {leaving}, for {towards}."]
+
+
+def bare(explanation: Explanation, cluster: Any) -> str:
+    """A cluster where it has been introduced: its name would make the sentence long."""
+    return "noise" if explanation.is_noise(cluster) else f"cluster {cluster}"
+
+
+def _doubt(explanation: Explanation, cluster: Any) -> list[str]:
     """What a reader must know of a cluster that the surrogate does not reproduce."""
     doubt = None if explanation.fidelity is None else explanation.fidelity.doubt(cluster)
-    return "" if doubt is None else f" {doubt}"
+    return [] if doubt is None else [doubt]
 
 
-def _feature(row: dict[Any, Any], of_all: str = "of the relevance") -> str:
-    share = f"{percent(row['fraction'])} {of_all}"
-    if row["direction"] == "missing":
-        return f"{row['feature']} missing in all its rows ({share})"
-    if row["direction"] in ("high", "low", "middling", "unusual"):
-        values = f"{number(row['inside'])} on average, {number(row['outside'])} elsewhere"
-        return f"{row['direction']} {row['feature']} ({values}; {share})"
-    values = f"{number(row['inside'])}, {number(row['outside'])} elsewhere"
-    return f"{row['feature']} {row['direction']} ({values}; {share})"
+def standing_sentence(explanation: Explanation, column: str, standing: Standing) -> str:
+    """How one column of a cluster stands against the competitors that matter."""
+    if standing.direction == "missing":
+        return f"Its {column} is missing in all rows."
+    if standing.category is not None:
+        return _category_sentence(explanation, column, standing)
+    if standing.against is None:
+        known = np.isfinite(standing.inside)
+        return f"Its mean {column} is {number(standing.inside)}." if known else f"Its {column} counts."
+    rival = bare(explanation, standing.against)
+    here, there = compared(standing.inside, standing.there)
+    if standing.direction == "similar":
+        return f"Its {column} counts, though the mean is about that of {rival} ({here} against {there})."
+    if standing.extreme:
+        return f"Its mean {column} is the {_end(standing)} ({here}, against {there} in {rival})."
+    sides = ("above", "below") if standing.above else ("below", "above")
+    but = "" if standing.other_side is None else f" and {sides[1]} {bare(explanation, standing.other_side)}"
+    return f"Its mean {column} is {sides[0]} {rival} ({here} against {there}){but}."
+
+
+def _end(standing: Standing) -> str:
+    return "highest" if standing.above else "lowest"
+
+
+def _category_sentence(explanation: Explanation, column: str, standing: Standing) -> str:
+    share = percent(standing.inside)
+    if standing.against is None:
+        return f"Its {column} is {standing.category} in {share} of its rows."
+    rival, there = bare(explanation, standing.against), percent(standing.there)
+    if standing.direction == "similar":
+        return f"Its {column} is {standing.category} about as often as in {rival} ({share} against {there})."
+    other = "less" if standing.above else "more"
+    but = (
+        ""
+        if standing.other_side is None
+        else f", {other} often than in {bare(explanation, standing.other_side)}"
+    )
+    told = f"{standing.direction} {standing.category}"
+    return f"Its {column} is {told} ({share}, against {there} in {rival}){but}."
 
 
 def describe_row(explanation: Explanation, top: int) -> str:
@@ -131,7 +145,8 @@ def describe_row(explanation: Explanation, top: int) -> str:
     label, cluster = explanation.index[0], explanation.clusters[0]
     own, competitor = explanation.labels[0], explanation.competitors[0]
     name, rival = explanation.named(cluster), explanation.named(competitor)
-    strength = f"evidence {number(float(explanation.evidence[0]))}"
+    found = f"evidence {number(float(explanation.evidence[0]))}"
+    strength = f"{found}, 0 on the boundary"
     values = np.asarray(explanation.values)[0]
     disagrees = bool(explanation.disagrees[0])
     assigned = explanation.named(explanation.assigned[0])
@@ -143,12 +158,10 @@ def describe_row(explanation: Explanation, top: int) -> str:
     elif explanation.question.duel:
         nearer = cluster if explanation.evidence[0] > 0 else competitor
         nearer = explanation.short_name(nearer)
-        sentence = (
-            f"Row {label}, which is {is_own}: {name} against {rival} ({strength}, so {nearer} is nearer)"
-        )
+        sentence = f"Row {label}, which is {is_own}: {name} against {rival} ({found}, so {nearer} is nearer)"
     elif explanation.question.threshold is not None:
         exceeds = "exceeds" if explanation.evidence[0] > 0 else "does not exceed"
-        threshold = number(explanation.question.threshold)
+        threshold = f"{explanation.question.threshold:g}"
         sentence = f"Row {label} is {is_own}: its probability of {name} {exceeds} {threshold} ({strength})"
     elif own != cluster:
         sentence = f"Row {label} is {is_own}, not {_in(name)} ({strength})"
@@ -156,9 +169,7 @@ def describe_row(explanation: Explanation, top: int) -> str:
         sentence = f"Row {label} is {is_own} and not {_in(rival)} ({strength})"
     else:
         disagrees = False  # told here
-        sentence = (
-            f"Row {label} is {is_own}, but the surrogate assigns it to {assigned} ({strength} for {name})"
-        )
+        sentence = f"Row {label} is {is_own}, but the surrogate assigns it to {assigned} ({found} for {name})"
     sentences = [f"{sentence}."]
     if disagrees:
         sentences.append(f"The surrogate assigns it to {assigned}.")
@@ -169,13 +180,17 @@ def describe_row(explanation: Explanation, top: int) -> str:
     words = (f"For {name}", f"Against {name}")
     if measures is not None:
         words = (f"Largest by {measures}", "Below zero")
+    said = "relevance " if measures is None else ""
     for word, positions in zip(words, (speak_for, speak_against), strict=True):
         if positions:
-            listed = join([_value(explanation, position, values[position]) for position in positions])
-            sentences.append(f"{word}: {listed}.")
+            listed = []
+            for position in positions:
+                listed.append(_value(explanation, position, values[position], said))
+                said = ""  # what the number is, is said once
+            sentences.append(f"{word}: {join(listed)}.")
     base = float(explanation.base_values[0])
     if abs(base) > 1e-6 * max(1.0, float(np.abs(values).sum())):
-        sentences.append(f"{base:+.3g} belongs to no feature.")
+        sentences.append(f"{base:+.3g} belongs to no column.")
     return " ".join(sentences)
 
 
@@ -183,8 +198,8 @@ def _in(name: str) -> str:
     return name if name == "noise" else f"in {name}"
 
 
-def _value(explanation: Explanation, position: int, relevance: float) -> str:
+def _value(explanation: Explanation, position: int, relevance: float, said: str) -> str:
     name = explanation.feature_names[position]
     value = explanation.column(name)[0]
-    shown = number(float(value)) if np.issubdtype(type(value), np.number) else str(value)
-    return f"{name} = {shown} ({relevance:+.3g})"
+    shown = exact(float(value)) if np.issubdtype(type(value), np.number) else str(value)
+    return f"{name} = {shown} ({said}{relevance:+.3g})"

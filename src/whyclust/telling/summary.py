@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import reduce
 from html import escape
 from operator import add
@@ -11,9 +11,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
+from whyclust.inputs.kind import TABLE
+from whyclust.inputs.reading import is_sparse
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
+from whyclust.telling.names import distinct_names, is_name, mark
+from whyclust.telling.standing import Compared, Standing, Standings
+
+# A column with less of the relevance is no reason worth naming.
+NAMED_FROM = 0.005
+# What evidence is, in words, wherever it comes first.
+EVIDENCE = "how far a row is from the boundary to the nearest other cluster, where it is 0"
+# So many of the strongest columns can be told; the table has them all.
+_STANDINGS = 50
 
 
 @dataclass(frozen=True)
@@ -27,12 +39,19 @@ class ClusterSummary:
     evidence : mean f_c
     features : DataFrame
         One row per feature, strongest first: ``feature``, ``relevance`` (mean over the
-        cluster's rows), ``fraction`` (of the sum of absolute means), ``direction`` (``high``, ``low``,
-        ``middling``, ``same``, ``missing``, ``unusual`` for noise, or ``mostly …`` for categories),
-        ``inside`` and ``outside`` (mean value, or share of the category, in the cluster and elsewhere).
+        cluster's rows), ``fraction`` (of the sum of absolute means), ``direction`` (the cluster's mean is
+        ``above`` or ``below`` the competitors that matter for the column, ``between`` them or ``similar``;
+        ``missing``, ``unusual`` for noise, ``mostly …`` or ``often …`` for categories; nothing where there
+        is no one to compare with), ``inside`` and ``outside`` (mean value, or share of the category, in the
+        cluster and elsewhere), ``against`` and ``there`` (the competitor that matters most, and the same of
+        it), ``other_side`` (where the cluster lies between: the competitor on the other side).
     typical, borderline : positions of rows
-        Nearest the cluster's mean relevance; least evidence.
+        Nearest the cluster's mean relevance; least evidence. The row with the least is not typical, unless
+        it is the only one.
     is_noise : whether these are the rows in no cluster
+    name : a short name, the user's or a proposal; no two clusters have the same
+    standings : tuple of Standing
+        The strongest columns, compared with the competitors: what sentences are made of.
     """
 
     cluster: Any
@@ -43,6 +62,23 @@ class ClusterSummary:
     typical: list[int]
     borderline: list[int]
     is_noise: bool = False
+    name: str = ""
+    standings: tuple[Standing, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The cluster with its name: "cluster 3 'high age, country'"."""
+        if self.is_noise:
+            return "noise"
+        bare = f"cluster {self.cluster}"
+        return bare if self.name in ("", bare, str(self.cluster)) else f"{bare} '{self.name}'"
+
+    def named_features(self, top: int) -> list[tuple[str, Standing]]:
+        """The strongest columns that speak for the cluster, and how they stand."""
+        columns = self.features.head(min(top, len(self.standings)))
+        speaks = (columns["relevance"] > 0) & (columns["fraction"] >= NAMED_FROM)
+        named = zip(columns["feature"], self.standings, speaks, strict=False)
+        return [(column, standing) for column, standing, told in named if told]
 
 
 @dataclass(frozen=True)
@@ -82,12 +118,13 @@ class Summary:
         for one in self.clusters:
             frame = one.features.copy()
             frame.insert(0, "cluster", one.cluster)
-            frame.insert(1, "size", one.size)
-            frame.insert(2, "share", one.share)
+            frame.insert(1, "name", one.name)
+            frame.insert(2, "size", one.size)
+            frame.insert(3, "share", one.share)
             frames.append(frame)
         if not frames:
-            names = ["cluster", "size", "share", "feature", "relevance", "fraction", "direction"]
-            return pd.DataFrame(columns=[*names, "inside", "outside"])
+            names = ["cluster", "name", "size", "share", "feature", "relevance", "fraction", "direction"]
+            return pd.DataFrame(columns=[*names, "inside", "outside", "against", "there", "other_side"])
         return pd.concat(frames, ignore_index=True)
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -95,6 +132,7 @@ class Summary:
         return [
             {
                 "cluster": _plain(one.cluster),
+                "name": one.name,
                 "is_noise": one.is_noise,
                 "size": one.size,
                 "share": one.share,
@@ -113,8 +151,7 @@ class Summary:
         lines = []
         for one in self.clusters:
             listed = ", ".join(f"{row.feature} {row.direction}" for row in one.features.head(3).itertuples())
-            name = "noise" if one.is_noise else f"cluster {one.cluster}"
-            name = f"ignored in {name}" if self.ignored else name
+            name = f"ignored in {one.title}" if self.ignored else one.title
             lines.append(f"{name}: {one.size} rows ({one.share:.0%}); {listed}")
         return "\n".join(lines)
 
@@ -127,15 +164,17 @@ class Summary:
             )
             name = "noise" if one.is_noise else escape(str(one.cluster))
             rows.append(
-                f"<tr><td>{name}</td><td>{one.size}</td><td>{one.share:.0%}</td>"
+                f"<tr><td>{name}</td><td style='text-align:left'>{escape(one.name)}</td>"
+                f"<td>{one.size}</td><td>{one.share:.0%}</td>"
                 f"<td>{one.evidence:.3g}</td><td style='text-align:left'>{listed}</td></tr>"
             )
         told = ("ignored", "mainly in") if self.ignored else ("evidence", "set apart by")
         if self.measures is not None:
             told = ("evidence", f"largest by {escape(self.measures)}")
-        names = ("cluster", "rows", "share", *told)
+        names = ("cluster", "name", "rows", "share", *told)
         head = "".join(f"<th>{name}</th>" for name in names)
-        return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        note = "" if self.ignored else f"<p>Evidence: {EVIDENCE}. Relevance of a column in brackets.</p>"
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{note}"
 
 
 def _plain(value: Any) -> Any:
@@ -170,7 +209,7 @@ def summarise_parts(parts: Iterable[Explanation], members: int = 3) -> Summary:
     typical = reduce(add, (TypicalRows.of(part, known, first, members) for first, part in _placed(parts)))
     any_part = next(iter(parts))
     ignored = any_part.question.about == "ignored"
-    found = _read(known, typical, any_part.feature_names, any_part.is_noise)
+    found = _read(known, typical, any_part.feature_names, any_part)
     return Summary(found, ignored, any_part.provenance.measures)
 
 
@@ -183,107 +222,84 @@ def _placed(parts: Iterable[Explanation]) -> Iterator[tuple[int, Explanation]]:
 
 
 def _read(
-    known: ClusterMoments, typical: TypicalRows, names: list[str], is_noise: Callable[[Any], bool]
+    known: ClusterMoments, typical: TypicalRows, feature_names: list[str], any_part: Explanation
 ) -> list[ClusterSummary]:
+    standings = Standings(known, any_part.is_noise)
     found = []
-    compare = comparer(known)
-    for cluster in sorted(known.clusters, key=is_noise):
+    for cluster in sorted(known.clusters, key=any_part.is_noise):
         # Rows that are not in the cluster say why not; the cluster itself is told by its own.
         group = known.speaking(cluster)
         mean = group.relevance.value
         order = np.argsort(-mean, kind="stable")
-        total = np.abs(mean).sum()
-        directions, here, there = compare(cluster)
-        if is_noise(cluster):
-            # Noise lies on all sides, so a mean says little; where it has relevance it is far off.
-            directions = ["unusual" if word in ("high", "low", "middling") else word for word in directions]
-        features = pd.DataFrame(
-            {
-                "feature": [names[position] for position in order],
-                "relevance": mean[order],
-                "fraction": np.abs(mean[order]) / total if total > 0 else np.zeros(len(order)),
-                "direction": [directions[position] for position in order],
-                "inside": pd.Series([here[position] for position in order], dtype=object),
-                "outside": pd.Series([there[position] for position in order], dtype=object),
-            }
-        )
+        compared = standings(cluster)
         found.append(
             ClusterSummary(
                 cluster,
                 known.size(cluster),
                 known.size(cluster) / known.n_rows,
                 float(group.evidence.value),
-                features,
+                _features(mean, order, compared, feature_names),
                 typical.rows[cluster].rows.tolist(),
                 group.borderline.rows.tolist(),
-                is_noise(cluster),
+                any_part.is_noise(cluster),
+                standings=tuple(compared[position] for position in order[:_STANDINGS]),
             )
         )
-    return found
+    names = _names(found, any_part)
+    return [replace(one, name=names[one.cluster]) for one in found]
 
 
-def comparer(known: ClusterMoments) -> Callable[[Any], tuple[list[str], list[Any], list[Any]]]:
-    """Return a function that compares every column inside and outside a cluster.
-
-    It gives directions, values inside and values outside: means, or shares of a category.
-    """
-    if not known.columns:
-        return lambda cluster: ([], [], [])
-    labels, whole = list(known.columns), known.whole()
-    deviations = np.sqrt(whole.numbers.variance)
-    counts = np.array([known.columns[label].numbers.count for label in labels])
-    means = np.array([known.columns[label].numbers.mean for label in labels])
-
-    def compare(cluster: Any) -> tuple[list[str], list[Any], list[Any]]:
-        inside = known.columns.get(cluster)
-        others = counts * np.array([label != cluster for label in labels])[:, None]
-        total = others.sum(axis=0)
-        there = np.where(total > 0, (others / np.maximum(total, 1) * means).sum(axis=0), whole.absent)
-        here = np.full(len(there), whole.absent) if inside is None else inside.means
-        words = [direction(*triple) for triple in zip(here, there, deviations, strict=True)]
-        values_here, values_there = here.tolist(), there.tolist()
-        n_inside = 0 if inside is None else inside.n_rows
-        for position, everywhere in whole.categories.items():
-            own = {} if inside is None else inside.category_counts(position).counts
-            words[position], values_here[position], values_there[position] = _compare_shares(
-                own, everywhere.counts, n_inside, known.n_rows - n_inside
-            )
-        return words, values_here, values_there
-
-    return compare
+def _features(mean: NDArray, order: NDArray, compared: Compared, names: list[str]) -> pd.DataFrame:
+    """One line per column, strongest first."""
+    total = np.abs(mean).sum()
+    table: dict[str, list[Any]] = {
+        name: getattr(compared, name)[order].tolist()
+        for name in ("direction", "inside", "outside", "against", "there", "other_side")
+    }
+    places = np.argsort(order)
+    for position, standing in compared.categories.items():
+        place, category = places[position], standing.category
+        word = standing.direction
+        table["direction"][place] = word if word == "similar" else f"{word} {category}"
+        table["against"][place], table["other_side"][place] = standing.against, standing.other_side
+        for name in ("inside", "outside", "there"):
+            share = getattr(standing, name)
+            table[name][place] = f"{share:.0%} {category}" if np.isfinite(share) else np.nan
+    return pd.DataFrame(
+        {
+            "feature": [names[position] for position in order],
+            "relevance": mean[order],
+            "fraction": np.abs(mean[order]) / total if total > 0 else np.zeros(len(order)),
+            **{name: pd.Series(values, dtype=object) for name, values in table.items()},
+        }
+    )
 
 
-def _compare_shares(
-    own: Mapping[str, int], all_rows: Mapping[str, int], n_inside: int, n_outside: int
-) -> tuple[str, str, str]:
-    """The category that is more frequent inside than outside by the most."""
-    names = sorted(all_rows)
-    inside = np.array([own.get(name, 0) for name in names])
-    shares_here = inside / max(n_inside, 1)
-    shares_there = (np.array([all_rows[name] for name in names]) - inside) / max(n_outside, 1)
-    best = int(np.argmax(shares_here - shares_there))
-    name, here, there = names[best], shares_here[best], shares_there[best]
-    word = "mostly" if here > 0.5 else "often"
-    return f"{word} {name}", f"{here:.0%} {name}", f"{there:.0%} {name}"
+def _names(found: list[ClusterSummary], any_part: Explanation) -> dict[Any, str]:
+    """The user's names, and proposals for the other clusters."""
+    given = any_part.names
+    words = is_sparse(any_part.data)
+    marks: dict[Any, list[str]] = {}
+    named = {}
+    for one in found:
+        if one.is_noise:
+            named[one.cluster] = "noise"
+        elif one.cluster in given:
+            named[one.cluster] = given[one.cluster]
+        elif is_name(one.cluster):
+            named[one.cluster] = str(one.cluster)
+        else:
+            marks[one.cluster] = [] if not _can_be_named(any_part) else _marks(one, words)
+    proposed = distinct_names(marks, [*given.values(), *named.values()])
+    return {one.cluster: {**proposed, **named}[one.cluster] for one in found}
 
 
-# Differences of means below this many standard deviations are not worth a word.
-_MIDDLING = 0.1
+def _can_be_named(explanation: Explanation) -> bool:
+    """Whether relevance tells clusters by columns that have names people know."""
+    return explanation.question.about in ("assigned", "given") and explanation.kind == TABLE
 
 
-def direction(here: float, there: float, deviation: float) -> str:
-    """Say whether a mean is high or low, compared with the mean elsewhere.
-
-    A cluster may lie between its competitors: then a column has relevance although its mean is
-    about that of all other rows, and is called middling.
-
-    >>> direction(2.0, 1.0, 1.0), direction(1.05, 1.0, 1.0), direction(1.0, 1.0, 0.0)
-    ('high', 'middling', 'same')
-    """
-    if not (np.isfinite(here) and np.isfinite(there)):
-        return "missing" if not np.isfinite(here) else "same"
-    if abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
-        return "same"
-    if abs(here - there) < _MIDDLING * deviation:
-        return "middling"
-    return "high" if here > there else "low"
+def _marks(one: ClusterSummary, words: bool) -> list[str]:
+    named = one.named_features(len(one.standings))
+    found = [mark(column, standing, words=words) for column, standing in named]
+    return [said for said in found if said is not None]
