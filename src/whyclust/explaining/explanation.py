@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -161,6 +161,11 @@ class Explanation:
             known = self.rivalry.clusters.tolist()
         return replace(self, names={**self.names, **read_cluster_names(names, known)})
 
+    def in_order(self, clusters: Iterable[Any]) -> list[Any]:
+        """Clusters in the order in which people count, 2 before 10, noise last."""
+        ids = (one.item() if isinstance(one, np.generic) else one for one in clusters)
+        return sorted(ids, key=lambda one: (self.is_noise(one), as_counted(one)))
+
     def is_noise(self, cluster: Any) -> bool:
         """Whether this is the label of rows in no cluster."""
         return self.noise is not None and bool(cluster == self.noise)
@@ -208,11 +213,10 @@ class Explanation:
         return np.asarray(in_rows_of(rows, self.index, "rows", "ex"), dtype=bool)
 
     def __repr__(self) -> str:
-        ids = sorted(np.unique(self.clusters).tolist(), key=lambda one: (self.is_noise(one), as_counted(one)))
-        names = [self.short_name(cluster) for cluster in ids]
+        names = [self.short_name(cluster) for cluster in self.in_order(np.unique(self.clusters))]
         listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         return (
-            f"<Explanation of {counted(len(self), 'row')} × {counted(self.shape[1], 'feature')}, "
+            f"<Explanation of {counted(len(self), 'row')} × {counted(self.shape[1], 'column')}, "
             f"clusters {listed}, rule {self.rule}{self._trust()}>"
         )
 

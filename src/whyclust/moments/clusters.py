@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._sorting import as_counted
 from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean
@@ -130,8 +129,8 @@ class ClusterMoments:
 
     @property
     def clusters(self) -> list[Any]:
-        """Clusters that are explained, in the order in which people count."""
-        return sorted({*self.own, *self.other}, key=as_counted)
+        """Clusters that are explained, sorted."""
+        return sorted({*self.own, *self.other})
 
     def size(self, cluster: Any) -> int:
         """Rows explained for a cluster."""

@@ -71,9 +71,9 @@ def gates_and_relevance(
         groups = [np.array([row]) for row in chosen]
         names = [f"row {explanation.index[row]}, {_cluster(explanation, row)}" for row in chosen]
     else:
-        ids = sorted(np.unique(explanation.clusters).tolist(), key=explanation.is_noise)
+        ids = explanation.in_order(np.unique(explanation.clusters))
         groups = [np.flatnonzero(explanation.clusters == cluster) for cluster in ids]
-        names = [explanation.named(cluster) for cluster in ids]
+        names = [explanation.titled(cluster) for cluster in ids]
     opened, relevance = (_means(values, groups) for values in (opened, relevance))
     largest = np.abs(relevance).max(axis=1, keepdims=True)
     relevance = relevance / np.where(largest > 0, largest, 1.0)
@@ -99,7 +99,7 @@ def _usual_rows(explanation: Explanation) -> tuple[list[int], str]:
 
 
 def _cluster(explanation: Explanation, row: int) -> str:
-    return explanation.named(explanation.clusters[row])
+    return explanation.titled(explanation.clusters[row])
 
 
 def _means(values: NDArray, groups: list[NDArray]) -> NDArray:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust.report.clusters import lines_in_order
+
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
@@ -40,9 +42,7 @@ def certificate(explanation: Explanation) -> dict[str, Any] | None:
             "precision": row["precision"],
             "trusted": row["trusted"],
         }
-        for row in sorted(
-            fidelity.to_pandas().to_dict("records"), key=lambda row: explanation.is_noise(row["cluster"])
-        )
+        for row in lines_in_order(explanation, fidelity.to_pandas())
     ]
     flagged = np.flatnonzero(explanation.disagrees)
     # The strongest disagreement comes first.

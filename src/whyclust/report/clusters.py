@@ -12,6 +12,8 @@ from whyclust._frames import is_frame
 from whyclust.telling.sentences import bare
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from whyclust.explaining.explanation import Explanation
 
 # A reader takes in about this many bars at a glance; the rest can be unfolded.
@@ -37,7 +39,8 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
             "direction": _direction(explanation, row),
             "inside": row["inside"],
             "there": row["there"],
-            "against": None if row["against"] is None else bare(explanation, row["against"]),
+            # In a column of its own there is no room for more than the id.
+            "against": None if row["against"] is None else bare(explanation, row["against"], word=""),
         }
         for row in cluster.features.to_dict("records")
     ]
@@ -65,6 +68,12 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
         "borderline": _rows(explanation, cluster.borderline),
         "pictures": _pictures(explanation, cluster),
     }
+
+
+def lines_in_order(explanation: Explanation, table: pd.DataFrame) -> list[dict[Any, Any]]:
+    """The lines of a table with one for each cluster, in the order in which people count, noise last."""
+    lines = {line["cluster"]: line for line in table.to_dict("records")}
+    return [lines[cluster] for cluster in explanation.in_order(lines)]
 
 
 def _direction(explanation: Explanation, row: Mapping[Any, Any]) -> str:

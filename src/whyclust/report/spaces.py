@@ -53,7 +53,7 @@ def spaces(explanation: Explanation) -> dict[str, Any] | None:
             }
             for dim in np.argsort(-weights, kind="stable")
         ],
-        "clusters": [_cluster(explanation, rest, one, own) for one in np.sort(largest)],
+        "clusters": [_cluster(explanation, rest, one, own) for one in explanation.in_order(largest)],
         "n_left_out": len(ids) - len(largest),
         "own": own,
     }
@@ -62,13 +62,13 @@ def spaces(explanation: Explanation) -> dict[str, Any] | None:
 def _cluster(explanation: Explanation, rest: Explanation, cluster: Any, own: bool) -> dict[str, Any]:
     members = np.flatnonzero(explanation.assigned == cluster)
     sizes = np.abs(np.asarray(rest.values))
-    caption = f"what cluster {cluster} ignores"
+    caption = f"what {explanation.named(cluster)} ignores"
     shown = rest.kind.show(rest.data, sizes, members, caption)
     return {
         "id": explanation.short_name(cluster),
         "uses": _largest(explanation, np.asarray(explanation.values)[members]) if own else [],
         "ignores": _largest(rest, sizes[members]),
-        "picture": None if shown is None else {"caption": f"cluster {cluster}", "shown": Markup(shown)},
+        "picture": None if shown is None else {"caption": explanation.named(cluster), "shown": Markup(shown)},
     }
 
 

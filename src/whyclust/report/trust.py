@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust.report.clusters import lines_in_order
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -90,7 +92,7 @@ def _clusters(explanation: Explanation, table: pd.DataFrame | None) -> list[dict
                 if source in row
             ],
         }
-        for row in table.to_dict("records")
+        for row in lines_in_order(explanation, table)
     ]
 
 

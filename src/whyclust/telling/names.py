@@ -48,12 +48,12 @@ def mark(column: str, standing: Standing, *, words: bool = False) -> str | None:
 
 
 def is_name(cluster: Any) -> bool:
-    """Whether a cluster's id is a name already: a text that is no number.
+    """Whether a cluster's id is a name already: a text that is no number, or yes and no.
 
-    >>> is_name("ants"), is_name("12"), is_name(3)
-    (True, False, False)
+    >>> is_name("ants"), is_name(True), is_name("12"), is_name(3)
+    (True, True, False, False)
     """
-    return isinstance(cluster, str) and any(map(str.isalpha, cluster))
+    return isinstance(cluster, bool) or (isinstance(cluster, str) and any(map(str.isalpha, cluster)))
 
 
 def distinct_names(

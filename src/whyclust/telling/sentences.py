@@ -88,9 +88,9 @@ def _some_rows(explanation: Explanation, one: ClusterSummary) -> list[str]:
     return [f"Row {explanation.index[one.typical[0]]} is typical of it; {leaving}, for {towards}."]
 
 
-def bare(explanation: Explanation, cluster: Any) -> str:
+def bare(explanation: Explanation, cluster: Any, word: str = "cluster ") -> str:
     """A cluster where it has been introduced: its name would make the sentence long."""
-    return "noise" if explanation.is_noise(cluster) else f"cluster {cluster}"
+    return "noise" if explanation.is_noise(cluster) else f"{word}{cluster}"
 
 
 def _doubt(explanation: Explanation, cluster: Any) -> list[str]:

@@ -226,7 +226,7 @@ def _read(
 ) -> list[ClusterSummary]:
     standings = Standings(known, any_part.is_noise)
     found = []
-    for cluster in sorted(known.clusters, key=any_part.is_noise):
+    for cluster in any_part.in_order(known.clusters):
         # Rows that are not in the cluster say why not; the cluster itself is told by its own.
         group = known.speaking(cluster)
         mean = group.relevance.value
