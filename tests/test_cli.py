@@ -57,12 +57,12 @@ def test_main_job_writes_five_files_that_agree(iris, folder, capsys):
     assert run("explain", *arguments) == 0
     captured = capsys.readouterr()
     assert "Report: out/report.html" in captured.out
-    assert "Cluster 0 holds" in captured.out
+    assert captured.out.startswith("Cluster 0 '")
     assert "(of 150) were replaced by the mean of their column: 'sepal width' (2)" in captured.err
     assert {path.name for path in (folder / "out").iterdir()} == FILES
 
     clusters = pd.read_csv(folder / "out" / "clusters.csv")
-    assert clusters.columns.tolist() == ["flower", "cluster", "evidence", "competitor"]
+    assert clusters.columns.tolist() == ["flower", "cluster", "cluster_name", "evidence", "competitor"]
     assert clusters["flower"].tolist() == iris["flower"].tolist()
     assert (clusters["evidence"] >= 0).all()
     assert (clusters["cluster"] != clusters["competitor"]).all()
@@ -176,7 +176,7 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     assert run("explain", "iris.csv", "--labels", "species", "--out", "out") == 0
     captured = capsys.readouterr()
     clusters = pd.read_csv(folder / "out" / "clusters.csv")
-    names = ["row", "cluster", "evidence", "competitor", "surrogate", "disagrees"]
+    names = ["row", "cluster", "cluster_name", "evidence", "competitor", "surrogate", "disagrees"]
     assert clusters.columns.tolist() == names
     assert clusters["cluster"].tolist() == load_iris().target_names[load_iris().target].tolist()
     agreement = (clusters["cluster"] == clusters["surrogate"]).mean()
@@ -409,7 +409,7 @@ def test_an_id_column_may_have_any_name(folder):
     frame.to_csv(folder / "t.csv", index=False)
     assert run("explain", "t.csv", "-k", 2, "--id-column", "cluster", "--out", "o", "--quiet") == 0
     clusters = pd.read_csv(folder / "o" / "clusters.csv")
-    assert clusters.columns.tolist() == ["id", "cluster", "evidence", "competitor"]
+    assert clusters.columns.tolist() == ["id", "cluster", "cluster_name", "evidence", "competitor"]
 
 
 def test_names_cannot_write_to_the_terminal(folder, capsys):

@@ -347,8 +347,8 @@ def test_slicing_by_columns_is_refused(ex):
 
 def test_repr_is_short(ex):
     assert len(repr(ex)) < 120
-    assert f"{len(X)} rows × 4 features" in repr(ex)
-    assert repr(ex[0]).startswith("<Explanation of 1 row × 4 features, ")
+    assert f"{len(X)} rows × 4 columns" in repr(ex)
+    assert repr(ex[0]).startswith("<Explanation of 1 row × 4 columns, ")
     wide = wc.explain(k_means(40).fit(X), X)
     assert len(repr(wide)) < 140
 
@@ -445,7 +445,7 @@ def test_summary_by_hand():
     assert features.loc["colour", "relevance"] == pytest.approx(1.0)
     assert features.loc["height", "fraction"] == pytest.approx((40.0 / 3.0) / (43.0 / 3.0))
     assert features["fraction"].sum() == pytest.approx(1.0)
-    assert list(features["direction"]) == ["low", "mostly red", "same"]
+    assert list(features["direction"]) == ["below", "mostly red", "similar"]
     assert features.loc["height", "inside"] == pytest.approx(1.0 / 3.0)
     assert features.loc["height", "outside"] == pytest.approx(11.5 / 3.0)
     assert features.loc["colour", "inside"] == "67% red"
@@ -453,7 +453,7 @@ def test_summary_by_hand():
     assert first.typical == [0, 1]  # nearest the mean relevance
     assert first.borderline == [2, 0]  # least evidence first
     second = summary[1].features.set_index("feature")
-    assert list(second["direction"]) == ["high", "mostly blue", "same"]
+    assert list(second["direction"]) == ["above", "mostly blue", "similar"]
     assert summary[1].borderline == [5, 3]
     with pytest.raises(KeyError, match="No cluster 7"):
         summary[7]
@@ -463,11 +463,14 @@ def test_summary_in_other_forms():
     summary = hand_made().summary()
     table = summary.to_pandas()
     assert len(table) == 6
-    assert list(table.columns[:3]) == ["cluster", "size", "share"]
+    assert list(table.columns[:4]) == ["cluster", "name", "size", "share"]
+    assert list(table["name"].unique()) == ["low height, red", "high height, blue"]
     plain = summary.to_json()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain[0]["features"][0]["feature"] == "height"
-    assert "cluster 0: 3 rows (50%); height low" in repr(summary)
+    assert plain[0]["features"][0]["against"] == 1
+    assert plain[0]["name"] == "low height, red"
+    assert "cluster 0 'low height, red': 3 rows (50%); height below" in repr(summary)
     assert "height" in summary._repr_html_()
 
 
@@ -475,15 +478,15 @@ def test_describe_by_hand():
     text = hand_made().describe(top=2)
     first, second = text.split("\n")
     assert first == (
-        "Cluster 0 holds 3 of 6 rows (50%) and is set apart by low height (0.3333 on average, 3.833 "
-        "elsewhere; 93% of the relevance) and colour mostly red (67% red, 0% red elsewhere; 7% of the "
-        "relevance). Row A is typical of it; row C is closest to leaving it, for cluster 1."
+        "Cluster 0 'low height, red' holds 3 of 6 rows. Its mean height is below cluster 1 (0.333 against "
+        "3.83). Its colour is mostly red (67%, against 0% in cluster 1). Row A is typical of it; row C is "
+        "closest to leaving it, for cluster 1."
     )
-    assert second.startswith("Cluster 1 holds 3 of 6 rows (50%) and is set apart by high height")
+    assert second.startswith("Cluster 1 'high height, blue' holds 3 of 6 rows. Its mean height is above")
     row = hand_made()[2].describe()
     assert row == (
-        "Row C is in cluster 0 and not in cluster 1 (evidence 7). For cluster 0: "
-        "height = 1 (+8). Against cluster 0: colour = blue (-1)."
+        "Row C is in cluster 0 and not in cluster 1 (evidence 7, 0 on the boundary). For cluster 0: "
+        "height = 1 (relevance +8). Against cluster 0: colour = blue (-1)."
     )
 
 
@@ -500,7 +503,7 @@ def test_describe_other_questions(model):
     assert f"is in cluster {outside.assigned[0]}, not in cluster 1" in outside.describe()
     assert ex.describe().startswith(f"Cluster 1 was explained for {len(X)} rows")
     kernel = KernelKMeans(3, algorithm="standard", gamma=0.3, random_state=0).fit(X)
-    assert "belongs to no feature" in wc.explain(kernel, X)[0].describe()
+    assert "belongs to no column" in wc.explain(kernel, X)[0].describe()
 
 
 def test_missing_values_and_switches_in_the_summary():
@@ -525,7 +528,7 @@ def test_missing_values_and_switches_in_the_summary():
     assert features.loc["height", "inside"] == pytest.approx(0.25)
     assert features.loc["member", "direction"] == "mostly True"
     assert features.loc["colour", "direction"] == "mostly red"
-    assert features.loc["count", "direction"] == "low"
+    assert features.loc["count", "direction"] == "below"
     assert features.loc["count", "outside"] == pytest.approx(5.0)
     ex.describe()
 
@@ -671,11 +674,11 @@ def test_a_duel_names_both_sides():
     assert ex.describe().startswith("Cluster 1 was explained against cluster 2 for 6 rows")
 
 
-def test_a_cluster_between_its_competitors_is_middling():
+def test_a_cluster_between_its_competitors_is_told_so():
     X = np.concatenate([np.full(10, -5.0), np.full(10, 0.1), np.full(10, 5.0)])[:, None]
     model = KMeans(3, init=[[-5.0], [0.1], [5.0]], n_init=1).fit(X)
     summary = wc.explain(model, X).summary()
-    assert [one.features["direction"][0] for one in summary] == ["low", "middling", "high"]
+    assert [one.features["direction"][0] for one in summary] == ["below", "between", "above"]
 
 
 def test_a_column_missing_in_a_whole_cluster_and_a_cluster_of_one():

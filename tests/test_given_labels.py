@@ -220,7 +220,7 @@ def test_columns_that_separate_speak_for_their_cluster(ex):
     for name, column in (("bees", "height"), ("cats", "weight")):
         features = ex.summary()[name].features.set_index("feature")
         assert features["relevance"].idxmax() == column
-        assert features["direction"][column] == "high"
+        assert features["direction"][column] == "above"
     colour = np.where(CODES == 0, "red", "blue").astype(object)
     encoded = wc.explain(NAMES, X.assign(colour=colour))
     assert encoded.values[:, 3].min() > 0
@@ -451,9 +451,8 @@ def test_noise_reads_as_noise(noisy):
     assert "clusters 0, 1, 2, noise, rule" in repr(noisy)
     assert repr(noisy).endswith("% of labels not seen>")
     text = noisy.describe()
-    assert "Noise holds 12 of 102 rows (12%)" in text
-    assert "set apart by unusual" in text
-    assert text.index("Cluster 2 holds") < text.index("Noise holds")
+    assert "Noise holds 12 of 102 rows. Its rows are unusual in" in text
+    assert text.index("Cluster 2 ") < text.index("Noise holds")
     assert "luster -1" not in text + noisy._repr_html_() + repr(noisy.summary())
     assert noisy[95].describe().startswith("Row 95 is noise and not in cluster")
     assert "For noise: " in noisy[95].describe()

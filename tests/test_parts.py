@@ -99,7 +99,7 @@ def same_summary(one, other):
     """The same clusters and rows; means and relevance to rounding of the largest relevance."""
     assert len(one) == len(other) > 0
     for ours, theirs in zip(one, other, strict=True):
-        for name in ("cluster", "size", "share", "is_noise", "typical", "borderline"):
+        for name in ("cluster", "name", "size", "share", "is_noise", "typical", "borderline"):
             assert getattr(ours, name) == getattr(theirs, name), name
         assert abs(ours.evidence - theirs.evidence) <= BOUND * abs(theirs.evidence)
         first, second = (found.features.set_index("feature") for found in (ours, theirs))
@@ -107,7 +107,8 @@ def same_summary(one, other):
         bound = BOUND * largest(second["relevance"])
         assert largest(first["relevance"] - second["relevance"]) <= bound
         assert largest(first["fraction"] - second["fraction"]) <= BOUND
-        assert first["direction"].tolist() == second["direction"].tolist()
+        for name in ("direction", "against", "other_side"):
+            assert first[name].tolist() == second[name].tolist()
         for name in ("inside", "outside"):
             for here, there in zip(first[name], second[name], strict=True):
                 assert here == there or abs(here - there) <= BOUND * abs(there)
@@ -147,9 +148,9 @@ def test_a_mixed_table_in_seven_parts_equals_the_whole():
 def test_lines_of_parts_are_the_file_of_the_whole(tmp_path):
     whole = explain_table(Table(mixed()), k=3)
     whole.clusters.to_csv(tmp_path / "whole.csv", index=False, encoding="utf-8")
-    numbers = np.arange(1, 212).tolist()
+    numbers, called = np.arange(1, 212).tolist(), whole.explanation.cluster_names
     pieces = (
-        cluster_lines(whole.explanation[part], RowNames(numbers[part], numbers[part], "row", []))
+        cluster_lines(whole.explanation[part], RowNames(numbers[part], numbers[part], "row", []), called)
         for part in PARTS
     )
     with whole_folder(tmp_path / "out") as beside:

@@ -462,7 +462,7 @@ def test_the_summary_of_what_is_ignored_says_so(synth, tmp_path):
         assert "<th>ignored</th><th>mainly in</th>" in head
         assert "evidence" not in head
     used = wc.explain(synth, TABLE).summary()
-    assert repr(used).startswith("cluster 0: ")
+    assert repr(used).startswith("cluster 0 '")
     assert "<th>evidence</th><th>set apart by</th>" in used._repr_html_()
 
 

@@ -108,21 +108,35 @@ class Standings:
 
     def _nearness(self, own: int) -> NDArray:
         """Weights by the distance of the clusters' own data, where no α is known."""
-        places = np.arange(len(self.labels))
-        others = places[(places != own) & ~self.noise]
-        others = others if len(others) else places[places != own]
-        weights = np.zeros(len(places))
-        if len(others) == 0:
-            return weights
+        nearness = np.where(self._rivals[own], np.exp(-self._far[own] * self._stiffness), 0.0)
+        return nearness if nearness.any() else self._rivals[own].astype(float)
+
+    @cached_property
+    def _rivals(self) -> NDArray:
+        """Who competes with whom: noise with no cluster, unless there is no other."""
+        others = ~np.eye(len(self.labels), dtype=bool)
+        real = others & ~self.noise
+        return np.where(real.any(axis=1, keepdims=True), real, others)
+
+    @cached_property
+    def _far(self) -> NDArray:
+        """Squared distances of the clusters' means, in standard deviations of the columns."""
         spread = np.sqrt(self.whole.numbers.variance)
-        away = (self.means[others] - self.means[own]) / np.where(spread > 0, spread, 1.0)
-        far = (np.nan_to_num(away) ** 2).sum(axis=1)
-        for position in self.whole.categories:
-            shares = self._shares(position)[1]
-            far += ((shares[others] - shares[own]) ** 2).sum(axis=1)
-        nearest = far.min()
-        weights[others] = np.exp(-far / nearest) if nearest > 0 else far == 0
-        return weights
+        places = self.means / np.where(spread > 0, spread, 1.0)
+        shares = [self._shares(position)[1] for position in self.whole.categories]
+        found = [
+            (np.nan_to_num(places - place) ** 2).sum(axis=1)
+            + sum(((part - part[own]) ** 2).sum(axis=1) for part in shares)
+            for own, place in enumerate(places)
+        ]
+        return np.array(found)
+
+    @cached_property
+    def _stiffness(self) -> float:
+        """As β = 1/E[f_c]: one over the mean distance from the nearest cluster."""
+        nearest = np.where(self._rivals, self._far, np.inf).min(axis=1)
+        mean = nearest[np.isfinite(nearest)].mean() if np.isfinite(nearest).any() else 0.0
+        return 1.0 / mean if mean > 0 else 0.0
 
     def _elsewhere(self, own: int) -> NDArray:
         """Means of all rows that are not in the cluster."""

@@ -173,7 +173,8 @@ class Summary:
             told = ("evidence", f"largest by {escape(self.measures)}")
         names = ("cluster", "name", "rows", "share", *told)
         head = "".join(f"<th>{name}</th>" for name in names)
-        note = "" if self.ignored else f"<p>Evidence: {EVIDENCE}. Relevance of a column in brackets.</p>"
+        value = "Relevance, a column's part of it" if self.measures is None else "The value of a column"
+        note = "" if self.ignored else f"<p>Evidence: {EVIDENCE}. {value}, is in brackets.</p>"
         return f"<table><tr>{head}</tr>{''.join(rows)}</table>{note}"
 
 
@@ -296,7 +297,8 @@ def _names(found: list[ClusterSummary], any_part: Explanation) -> dict[Any, str]
 
 def _can_be_named(explanation: Explanation) -> bool:
     """Whether relevance tells clusters by columns that have names people know."""
-    return explanation.question.about in ("assigned", "given") and explanation.kind == TABLE
+    asked = explanation.question.about in ("assigned", "given") and explanation.provenance.measures is None
+    return asked and explanation.kind == TABLE
 
 
 def _marks(one: ClusterSummary, words: bool) -> list[str]:
