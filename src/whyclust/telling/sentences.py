@@ -145,6 +145,7 @@ def describe_row(explanation: Explanation, top: int) -> str:
     label, cluster = explanation.index[0], explanation.clusters[0]
     own, competitor = explanation.labels[0], explanation.competitors[0]
     name, rival = explanation.named(cluster), explanation.named(competitor)
+    told = bare(explanation, cluster)
     found = f"evidence {number(float(explanation.evidence[0]))}"
     strength = f"{found}, 0 on the boundary"
     values = np.asarray(explanation.values)[0]
@@ -154,7 +155,7 @@ def describe_row(explanation: Explanation, top: int) -> str:
     if explanation.question.about == "ignored":
         ignored = number(float(explanation.evidence[0]))
         sentence = f"Row {label} is {is_own}; what the clustering ignores of it is {ignored}"
-        name = "what is ignored"
+        told = "what is ignored"
     elif explanation.question.duel:
         nearer = cluster if explanation.evidence[0] > 0 else competitor
         nearer = explanation.short_name(nearer)
@@ -177,7 +178,7 @@ def describe_row(explanation: Explanation, top: int) -> str:
     speak_for = [position for position in order if values[position] > 0][:top]
     speak_against = [position for position in order[::-1] if values[position] < 0][:top]
     measures = explanation.provenance.measures
-    words = (f"For {name}", f"Against {name}")
+    words = (f"For {told}", f"Against {told}")
     if measures is not None:
         words = (f"Largest by {measures}", "Below zero")
     said = "relevance " if measures is None else ""
