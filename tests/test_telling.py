@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,8 @@ from whyclust.network.rivalry import Rivalry
 from whyclust.telling.names import distinct_names
 from whyclust.telling.rounding import compared
 
+ROOT = Path(__file__).parent.parent
+CUSTOMERS = str(ROOT / "examples" / "customers.csv")
 WINE = load_wine(as_frame=True).data
 
 
@@ -57,11 +60,14 @@ def test_a_cluster_at_5_between_0_and_20_is_told_as_between():
 
 
 def test_customers_in_the_middle_have_no_low_income(tmp_path, capsys):
-    assert _exit_code(["explain", "examples/customers.csv", "-k", "3", "--out", str(tmp_path / "out")]) == 0
+    assert _exit_code(["explain", CUSTOMERS, "-k", "3", "--out", str(tmp_path / "out")]) == 0
     lines = capsys.readouterr().out.splitlines()
     middle = next(line for line in lines if line.startswith("Cluster 2 "))
     assert "Its mean income is below cluster 0 (33,100 against 60,200) and above cluster 1." in middle
     assert "low income" not in middle
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(Cluster 2 .*?)```", readme, flags=re.DOTALL).group(1)
+    assert " ".join(shown.split()).replace("C0195", "195").replace("C0175", "175") == middle
 
 
 def test_23_899_against_1_760_is_not_similar():
@@ -128,6 +134,11 @@ def test_rows_of_one_cluster_are_compared_with_no_one():
     alone = ex[ex.clusters == 1]
     assert alone.summary()[1].features["direction"][0] == ""
     assert alone.describe().startswith("Cluster 1 holds 10 of 10 rows. Its mean income is 4.86.")
+
+
+def test_no_columns_can_be_asked_for():
+    lines = placed(0.0, 5.0, 20.0).describe(top=0).splitlines()
+    assert lines[0].startswith("Cluster 0 'low income' holds 10 of 30 rows. Row ")
 
 
 def sentences(text):
@@ -297,7 +308,7 @@ def test_names_are_an_argument_of_explain():
 
 def test_names_on_the_command_line(tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["explain", "examples/customers.csv", "-k", "3", "--out", str(out)]
+    arguments = ["explain", CUSTOMERS, "-k", "3", "--out", str(out)]
     assert _exit_code([*arguments, "--names", "0=well-off, in the suburbs,2=seniors"]) == 0
     printed = capsys.readouterr().out
     assert "Cluster 0 'well-off, in the suburbs' holds" in printed

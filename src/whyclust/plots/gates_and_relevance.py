@@ -99,7 +99,7 @@ def _usual_rows(explanation: Explanation) -> tuple[list[int], str]:
 
 
 def _cluster(explanation: Explanation, row: int) -> str:
-    return explanation.titled(explanation.clusters[row])
+    return explanation.named(explanation.clusters[row])
 
 
 def _means(values: NDArray, groups: list[NDArray]) -> NDArray:

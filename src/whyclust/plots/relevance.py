@@ -54,7 +54,7 @@ def relevance(
         # Rows near a border have little evidence to share: each image has a scale of its own.
         own = heat[row] / (np.abs(heat[row]).max() or 1.0)
         drawn = axes[1, place].imshow(own, cmap="RdBu", vmin=-1.0, vmax=1.0)
-        name = explanation.titled(explanation.clusters[row])
+        name = explanation.named(explanation.clusters[row])
         axes[0, place].set_title(f"row {explanation.index[row]}\n{name}", fontsize=8)
         for axis in axes[:, place]:
             axis.set_axis_off()

@@ -14,6 +14,8 @@ from whyclust.telling.standing import Standing
 
 # A name has so many marks, and more only to differ from another.
 _USUAL, _MOST = 2, 4
+# Columns and categories with longer names are cut.
+_LONGEST = 40
 # Categories that say little without their column.
 _BARE = {"yes", "no", "true", "false", "missing", "other", "none", "unknown"}
 
@@ -38,13 +40,19 @@ def mark(column: str, standing: Standing, *, words: bool = False) -> str | None:
     """
     if standing.direction in ("", "similar", "missing", "unusual"):
         return None
+    column = _short(column)
     if standing.category is not None:
         said = standing.category.lower() not in _BARE and any(map(str.isalpha, standing.category))
-        told = standing.category if said else f"{column} {standing.category}"
+        category = _short(standing.category)
+        told = category if said else f"{column} {category}"
         return told if standing.direction == "mostly" else f"often {told}"
     if not standing.level:
         return None
     return column if words and standing.level == "high" else f"{standing.level} {column}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def is_name(cluster: Any) -> bool:

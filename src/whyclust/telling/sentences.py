@@ -59,13 +59,13 @@ def cluster_sentences(explanation: Explanation, one: ClusterSummary, top: int) -
         rival = explanation.named(explanation.competitors[0])
         against = f" against {rival}" if explanation.question.duel else ""
         first = f"{_capital(one.title)} was explained{against} for {counted(one.size, 'row')}"
-    if not named:
+    if not named and top > 0:
         told = "no column speaks for it" if measures is None else f"none is above zero by {measures}"
         return [f"{first}; {told}.", *_doubt(explanation, one.cluster)]
     sentences = [f"{first}."]
-    if measures is not None:
+    if named and measures is not None:
         sentences.append(f"Largest by {measures}: {join([column for column, _ in named])}.")
-    elif one.is_noise:
+    elif named and one.is_noise:
         sentences.append(f"Its rows are unusual in {join([column for column, _ in named])}.")
     else:
         sentences += [standing_sentence(explanation, column, standing) for column, standing in named]
