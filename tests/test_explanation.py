@@ -478,7 +478,7 @@ def test_describe_by_hand():
     text = hand_made().describe(top=2)
     first, second = text.split("\n")
     assert first == (
-        "Cluster 0 'low height, red' holds 3 of 6 rows. Its mean height is below cluster 1 (0.333 against "
+        "Cluster 0 'low height, red' holds 3 of 6 rows. Its mean height is below cluster 1 (0.33 against "
         "3.83). Its colour is mostly red (67%, against 0% in cluster 1). Row A is typical of it; row C is "
         "closest to leaving it, for cluster 1."
     )

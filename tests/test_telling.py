@@ -54,7 +54,7 @@ def test_a_cluster_at_5_between_0_and_20_is_told_as_between():
     assert {told["against"], told["other_side"]} == {0, 2}
     assert one.name == "middling income"
     line = ex.describe().splitlines()[1]
-    assert "Its mean income is below cluster 2 (4.86 against 20) and above cluster 0." in line
+    assert "Its mean income is below cluster 2 (4.9 against 20) and above cluster 0." in line
     assert "low income" not in line
     assert [one.features["direction"][0] for one in ex.summary()] == ["below", "between", "above"]
 

@@ -1,8 +1,8 @@
 """Numbers as people say them; tables have them in full.
 
 One rule: three significant digits, thousands set apart from 10,000 on (a year stays a year), whole numbers
-whole. Two numbers that are compared get the digits that show two digits of their difference, if those are
-more.
+whole. Of two numbers that are compared, the smaller is told no finer than the larger (but with one digit at
+least), and both show two digits of their difference, if those are more.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ def compared(here: float, there: float) -> tuple[str, str]:
 
     >>> compared(33095.3, 60156.2), compared(2001.43, 2009.87), compared(60156.0, 60020.0)
     (('33,100', '60,200'), ('2001.4', '2009.9'), ('60,160', '60,020'))
+    >>> compared(-0.00961, 0.983), compared(5.23, 1100.2)
+    (('-0.01', '0.983'), ('5', '1100'))
     """
     here, there = float(here), float(there)
     if not (math.isfinite(here) and math.isfinite(there)):
         return number(here), number(there)
     showing = _last_digit(here - there, 2)
-    finest = _last_digit(max(abs(here), abs(there)), _MOST_DIGITS)
-    places = [
-        max(showing, finest) if here != there and showing < usual else usual
-        for usual in (_last_digit(here, 3), _last_digit(there, 3))
-    ]
-    return _written(here, places[0]), _written(there, places[1])
+    larger = max(abs(here), abs(there))
+    common, finest = _last_digit(larger, 3), _last_digit(larger, _MOST_DIGITS)
+
+    def told(value: float) -> str:
+        usual = max(_last_digit(value, 3), min(common, _last_digit(value, 1)))
+        return _written(value, max(showing, finest) if here != there and showing < usual else usual)
+
+    return told(here), told(there)
 
 
 def exact(value: float) -> str:

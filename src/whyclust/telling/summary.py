@@ -303,5 +303,7 @@ def _can_be_named(explanation: Explanation) -> bool:
 
 def _marks(one: ClusterSummary, words: bool) -> list[str]:
     named = one.named_features(len(one.standings))
+    if words:  # those that are there say more than those that are not
+        named.sort(key=lambda entry: entry[1].level != "high")
     found = [mark(column, standing, words=words) for column, standing in named]
     return [said for said in found if said is not None]
