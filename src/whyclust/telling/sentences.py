@@ -183,12 +183,10 @@ def describe_row(explanation: Explanation, top: int) -> str:
         words = (f"Largest by {measures}", "Below zero")
     said = "relevance " if measures is None else ""
     for word, positions in zip(words, (speak_for, speak_against), strict=True):
-        if positions:
-            listed = []
-            for position in positions:
-                listed.append(_value(explanation, position, values[position], said))
-                said = ""  # what the number is, is said once
-            sentences.append(f"{word}: {join(listed)}.")
+        for place, position in enumerate(positions):
+            lead = "Also " if place else f"{word}: "
+            sentences.append(f"{lead}{_value(explanation, position, values[position], said)}.")
+            said = ""  # what the number is, is said once
     base = float(explanation.base_values[0])
     if abs(base) > 1e-6 * max(1.0, float(np.abs(values).sum())):
         sentences.append(f"{base:+.3g} belongs to no column.")
