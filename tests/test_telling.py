@@ -94,6 +94,15 @@ def test_means_are_similar_that_hardly_differ_within_their_clusters():
         assert found.loc["x1", "against"] == 0
 
 
+def test_a_difference_of_rounding_is_none():
+    """Rows of either cluster do not differ among themselves, so that any difference would count."""
+    table = np.array([[0.0, 0.3], [0.0, 0.3], [9.0, 0.1 + 0.2], [9.0, 0.1 + 0.2]])
+    assert table[0, 1] != table[2, 1]
+    model = KMeans(2, init=[[0.0, 0.3], [9.0, 0.3]], n_init=1).fit(table)
+    found = wc.explain(model, table).summary()[1].features.set_index("feature")
+    assert found.loc["x1", "direction"] == "similar"
+
+
 def test_categories_are_told_against_the_competitors_that_matter():
     """Most of the middle cluster is red; the near neighbour has none, the far cluster is all red."""
     place = np.repeat([0.0, 10.0, 1000.0], 20)
@@ -190,6 +199,14 @@ def test_rivalry_is_the_sum_of_the_weights_of_the_pool(make):
     assert (np.diag(found.weights) == 0).all()
 
 
+def test_rows_that_are_elsewhere_do_not_say_who_competes():
+    """Asked about cluster 1, rows of 0 and 2 compete with their own clusters."""
+    ex = placed(0.0, 5.0, 20.0)
+    asked = ex.ask(cluster=1)
+    assert np.abs(asked.rivalry.weights[1] - ex.rivalry.weights[1]).max() < 1e-12
+    assert not asked.rivalry.weights[[0, 2]].any()
+
+
 def test_rivalry_of_a_tree_goes_to_the_clusters_on_the_other_side():
     X, _ = make_blobs(80, centers=4, n_features=3, cluster_std=3.0, random_state=1)
     ex = wc.explain(BisectingKMeans(4, random_state=0).fit(X), X)
@@ -240,6 +257,19 @@ def test_names_are_distinct_whatever_the_marks(marks, taken):
     assert names.keys() == marks.keys()
     assert len({*names.values(), *taken}) == len(names) + len(taken)
     assert all(names.values())
+
+
+def test_names_that_are_the_same_get_more_columns():
+    marks = {
+        0: ["high a", "low b", "low c"],
+        1: ["high a", "low b", "high c"],
+        2: ["low a", "low b", "low c"],
+    }
+    assert distinct_names(marks) == {
+        0: "high a, low b, low c",
+        1: "high a, low b, high c",
+        2: "low a, low b",
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))
