@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 import whyclust as wc
 from whyclust.cluster import choose_k
 from whyclust.cluster._k_paths import families, k_means_path, merge_centers
-from whyclust.cluster._one_lump import LUMPS, box, gaussian, kinds_of_columns, one_lump
+from whyclust.cluster._one_lump import LUMPS, blurred, box, gaussian, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import BESIDE, BORDER, LEAST_SHARED, VALLEY, Tally
 
 
@@ -60,6 +60,28 @@ def test_categories_do_not_hide_clusters():
     # A category is a cluster where columns depend on it.
     own = np.hstack([X[:, :2], np.eye(4)[labels] * 4.0])
     assert choose_k(own, k_max=10, random_state=0).k == 4
+
+
+def test_combinations_of_categories_are_no_clusters():
+    """Three clusters in three numbers, and two categories that lean on them: eighteen combinations."""
+    generator = np.random.default_rng(3)
+    labels = np.repeat(np.arange(3), 100)
+    numbers = 6.0 * np.eye(3)[labels] + generator.normal(size=(300, 3))
+    shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
+    first = np.array([generator.choice(3, p=shares[label]) for label in labels])
+    second = generator.random(300) < np.array([0.3, 0.6, 0.8])[labels]
+    X = np.hstack([(numbers - numbers.mean(axis=0)) / numbers.std(axis=0), np.eye(3)[first], second[:, None]])
+    choice = choose_k(X, random_state=0)
+    assert (choice.k, choice.stands_out) == (3, True)
+
+
+def test_values_are_blurred_by_half_a_step():
+    generator = np.random.default_rng(0)
+    X = np.column_stack([generator.normal(size=5000), generator.choice([0.0, 3.0, 4.0], size=5000)])
+    found = blurred(X, generator)
+    np.testing.assert_array_equal(found[:, 0], X[:, 0])
+    assert (found - X)[:, 1].std() == pytest.approx(0.5, rel=0.05)
+    assert (found - X)[:, 1].mean() == pytest.approx(0.0, abs=0.03)
 
 
 def lumps():

@@ -2,7 +2,8 @@
 
 Columns of numbers become one lump with the same mean and principal axes: a Gaussian with the same
 covariance, or a box with the same sides. Columns of few values keep them and are shuffled, one independently
-of the other; the columns of one category (one-hot) are shuffled together.
+of the other; the columns of one category (one-hot) are shuffled together. Both tables are blurred in these
+columns before clusters are counted.
 """
 
 from __future__ import annotations
@@ -57,6 +58,20 @@ def one_lump(X: FloatArray, lump: Lump, generator: np.random.Generator) -> Float
         axes = np.linalg.svd(rows - mean, full_matrices=False)[2]
         made[:, numbers] = lump((rows - mean) @ axes.T, generator) @ axes + mean
     return made
+
+
+def blurred(X: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """X with noise in columns of few values, half as wide as the step from one value to the next.
+
+    Between two values there is nothing, so that each of them, and each combination of some, would stand
+    apart for that alone. With this noise two values that are equally frequent are one lump; those of several
+    columns that go together still stand apart.
+    """
+    found = X.copy()
+    for column in (column for group in kinds_of_columns(X)[1] for column in group):
+        step = np.diff(np.unique(X[:, column])).min()
+        found[:, column] += 0.5 * step * generator.normal(size=len(X))
+    return found
 
 
 def kinds_of_columns(X: FloatArray) -> tuple[list[int], list[list[int]]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from whyclust.cluster._distances import FloatArray
 from whyclust.cluster._k_paths import Family
-from whyclust.cluster._one_lump import LUMPS, kinds_of_columns, one_lump
+from whyclust.cluster._one_lump import LUMPS, blurred, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import tallies
 
 # A reference is drawn more than once, so each is halved less often.
@@ -66,7 +66,7 @@ def count_clusters(
     Counts
     """
     progress(f"Choosing k: {ks[0]} to {ks[-1]} clusters")
-    tally = tallies(rows, ks, kind, kind.n_splits, generator)
+    tally = tallies(blurred(rows, generator), ks, kind, kind.n_splits, generator)
     tried = list(tally)
     # By which of several categories rows are cut differs from one reference to the next: then more of them
     # are drawn, and the most of any counts, since a mean would hide what one in a few gives.
@@ -76,7 +76,7 @@ def count_clusters(
         progress(f"Choosing k: {ks[0]} to {ks[-1]} clusters, without any (table {place + 1} of {len(LUMPS)})")
         drawn = []
         for _ in range(kind.n_references * (2 if mixed else 1)):
-            reference = one_lump(rows, lump, generator)
+            reference = blurred(one_lump(rows, lump, generator), generator)
             found = tallies(reference, tried, kind, _SPLITS_OF_REFERENCES, generator)
             drawn.append([found[k].standing().sum() if k in found else 0.0 for k in tried])
         chance = np.maximum(chance, np.max(drawn, axis=0) if mixed else np.mean(drawn, axis=0))
