@@ -224,6 +224,7 @@ def test_clusters_have_an_explanation(model, table, tmp_path):
     np.testing.assert_array_equal(ex.values, model.global_gates_.astype(float))
     np.testing.assert_array_equal(ex.clusters, range(4))
     np.testing.assert_array_equal(ex.data, model.cluster_means_)
+    assert "only row" not in ex.describe()  # a cluster's mean is no row of it
     for cluster in np.unique(model.labels_):
         own = table[model.labels_ == cluster]
         np.testing.assert_allclose(model.cluster_means_[cluster], own.mean(axis=0), rtol=1e-4, atol=1e-5)

@@ -8,7 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-PLANTED = ("clean", "unequal sizes", "overlapping", "irrelevant columns", "different spreads")
+PLANTED = (
+    "clean",
+    "unequal sizes",
+    "overlapping",
+    "irrelevant columns",
+    "different spreads",
+    "with categories",
+)
 LUMPS = ("uniform box", "elongated", "correlated", "log-normal", "t3", "binary columns")
 # Real tables that had no part in the choice of thresholds.
 REAL = ("hepac", "biase", "pollen", "srbct", "tox171")
@@ -34,9 +41,16 @@ def planted(kind: str, k: int, seed: int) -> NDArray:
     X = centers[labels] + generator.normal(size=(N_ROWS, n_columns)) * deviations[labels][:, None]
     if kind == "irrelevant columns":
         X = np.hstack([X, generator.normal(size=(N_ROWS, IRRELEVANT))])
+    if kind == "with categories":  # of three and of two values, as frequent as their cluster has them
+        return np.hstack([_scaled(X), *(_category(generator, labels, n_values) for n_values in (3, 2))])
     # Where two columns of clusters are scaled like twelve of noise, nothing is left to be found.
     hopeless = kind == "irrelevant columns" and n_columns < 8
     return _scaled(X) if generator.random() < 0.5 and not hopeless else X
+
+
+def _category(generator: np.random.Generator, labels: NDArray, n_values: int) -> NDArray:
+    shares = generator.dirichlet(np.ones(n_values), size=labels.max() + 1)
+    return np.eye(n_values)[[generator.choice(n_values, p=shares[label]) for label in labels]]
 
 
 def _centers(generator: np.random.Generator, k: int, n_columns: int, least: float) -> NDArray:

@@ -82,7 +82,8 @@ def _some_rows(explanation: Explanation, one: ClusterSummary) -> list[str]:
         return []
     edge = one.borderline[0]
     if one.size == 1 or not one.typical or one.typical[0] == edge:
-        return [f"Its only row is {explanation.index[edge]}."]
+        asked = explanation.question.about == "chosen"  # of one row that was asked about, not of its cluster
+        return [] if asked else [f"Its only row is {explanation.index[edge]}."]
     leaving = f"row {explanation.index[edge]} is closest to leaving it"
     towards = bare(explanation, explanation.competitors[edge])
     return [f"Row {explanation.index[one.typical[0]]} is typical of it; {leaving}, for {towards}."]
