@@ -332,7 +332,7 @@ def test_slices_of_frames(tmp_path):
 
 @pytest.mark.parametrize(
     "rows",
-    [1000, "row 8", [True, False], [0.5], True, False, np.True_, [[1, 2]], slice(0.5), slice(None, None, 0)],
+    [1000, [True, False], [0.5], True, False, np.True_, [[1, 2]], slice(0.5), slice(None, None, 0)],
     ids=str,
 )
 def test_rows_that_do_not_fit(ex, rows):
@@ -340,8 +340,15 @@ def test_rows_that_do_not_fit(ex, rows):
         ex[rows]
 
 
-def test_slicing_by_columns_is_refused(ex):
-    with pytest.raises(TypeError, match=r"ex\.values\[rows, columns\]"):
+def test_a_label_that_is_not_there(ex):
+    with pytest.raises(KeyError, match=f"no row 'row 8' in this explanation of {len(X)} rows"):
+        ex["row 8"]
+    with pytest.raises(TypeError, match=r"\[None\] is no choice of rows"):
+        ex[None]
+
+
+def test_slicing_by_positions_of_columns_is_refused(ex):
+    with pytest.raises(TypeError, match=r"ex\.values\[rows, columns\] takes positions"):
         ex[3, 2]
 
 
@@ -372,10 +379,45 @@ def test_html_escapes_what_users_wrote():
         assert "&lt;script&gt;" in html
 
 
+def test_rows_by_label_and_columns_by_name(model):
+    frame = FRAME.set_axis([f"row {place}" for place in range(len(X))])
+    ex = wc.explain(k_means().fit(frame), frame)
+    np.testing.assert_array_equal(ex["row 3"].values, ex[3].values)
+    for several in (["row 7", "row 2"], np.array(["row 7", "row 2"]), pd.Index(["row 7", "row 2"])):
+        np.testing.assert_array_equal(ex[several].values, ex[[7, 2]].values)
+    with pytest.raises(KeyError, match=r"no row 'row1' in this explanation of .* rows: did you mean 'row 1"):
+        ex["row1"]
+    income = ex[:5, "b"]
+    assert (income.name, list(income.index)) == ("b", [f"row {place}" for place in range(5)])
+    np.testing.assert_array_equal(income, ex.values[:5, 1])
+    np.testing.assert_array_equal(ex[["row 7", "row 2"], ["c", "a"]], ex.values[[7, 2]][:, [2, 0]])
+    with pytest.raises(KeyError, match="There is no feature 'e'"):
+        ex[:, "e"]
+    with pytest.raises(TypeError, match="columns=1, expected a name or a list of names"):
+        ex[:, 1]
+    doubled = wc.explain(k_means().fit(FRAME), FRAME.set_axis(["same"] * len(X)))
+    assert len(doubled["same"]) == len(X)
+
+
+def test_long_frame_has_what_a_plot_needs():
+    ex = wc.explain(k_means().fit(FRAME), FRAME)
+    frame = ex.to_pandas(long=True)
+    names = ["cluster", "competitor", "evidence", "feature", "value", "relevance"]
+    assert list(frame.columns) == names
+    assert len(frame) == FRAME.size
+    one = frame.loc[9].set_index("feature")
+    np.testing.assert_array_equal(one["relevance"], ex.values[9])
+    np.testing.assert_array_equal(one["value"], FRAME.loc[9])
+    assert set(one["cluster"]) == {ex.clusters[9]}
+    assert set(one["competitor"]) == {ex.competitors[9]}
+    assert set(one["evidence"]) == {ex.evidence[9]}
+
+
 def test_top_and_column(ex):
-    columns, values = ex.top(2)
+    names, values = ex.top(2)
     order = np.argsort(-np.abs(ex.values), axis=1)[:, :2]
-    np.testing.assert_array_equal(columns, order)
+    np.testing.assert_array_equal(ex.strongest(2)[0], order)
+    np.testing.assert_array_equal(names, np.array(ex.feature_names)[order])
     np.testing.assert_array_equal(values, np.take_along_axis(ex.values, order, axis=1))
     assert ex.top(100)[0].shape == ex.shape
     np.testing.assert_array_equal(ex.column("x2"), X[:, 2])

@@ -179,7 +179,8 @@ def test_sums_and_means(pair):
 
 def test_top(pair):
     sparse, dense = pair
-    columns, values = sparse.top(3)
+    columns, values = sparse.strongest(3)
+    np.testing.assert_array_equal(sparse.top(3)[0], np.array(sparse.feature_names)[columns])
     assert columns.shape == values.shape == (150, 3)
     assert largest(np.abs(values) - np.sort(np.abs(dense.values), axis=1)[:, :-4:-1]) < BOUND
     assert largest(np.take_along_axis(dense.values, columns, axis=1) - values) < BOUND

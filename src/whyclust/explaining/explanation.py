@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._checks import counted, did_you_mean, whole_number
-from whyclust._frames import column_values, in_rows_of, is_frame, take_rows, to_array
+from whyclust._checks import counted, whole_number
+from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.explaining.choosing import long_frame, place_of, positions_of, relevance_of
 from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
@@ -173,14 +174,20 @@ class Explanation:
     def __iter__(self) -> Iterator[Explanation]:
         return (self[row] for row in range(len(self)))
 
-    def __getitem__(self, rows: Any) -> Explanation:
-        """Return an explanation of some rows: a position, a slice, a mask or a list of positions.
+    def __getitem__(self, rows: Any) -> Any:
+        """Return an explanation of some rows: a position, a slice, a mask, a list of positions, or labels.
 
-        A mask that is a Series is matched with the rows by its index, where they have one.
+        A mask that is a Series is matched with the rows by its index, where they have one. Labels are texts
+        in the rows' index: ``ex["customer 7"]``. With names of columns as well, the relevance of these is
+        returned, as pandas does: ``ex[:, "income"]`` a Series, ``ex[:10, ["age", "income"]]`` a frame.
         """
+        if isinstance(rows, tuple) and len(rows) == 2:
+            return relevance_of(self[rows[0]], rows[1])
         if isinstance(rows, tuple) or rows is None:
-            raise TypeError("An explanation is sliced by rows only: use ex.values[rows, columns].")
-        positions = self._positions(rows)
+            raise TypeError(
+                f"[{rows!r}] is no choice of rows, or of rows and columns: ex[:3, 'age']."
+            )
+        positions = positions_of(self, rows)
         try:
             chosen = np.atleast_1d(np.arange(len(self))[positions])
         except (IndexError, TypeError, ValueError):
@@ -200,17 +207,6 @@ class Explanation:
             origin=None if self.origin is None else self.origin.take(chosen),
             **{name: getattr(self, name)[chosen] for name in per_row},
         )
-
-    def _positions(self, rows: Any) -> Any:
-        """Rows as numpy takes them; of an explanation of an array, rows have no names to match."""
-        if not hasattr(rows, "__array__"):
-            return rows
-        found = np.asarray(rows)
-        if found.dtype == object and all(isinstance(answer, (bool, np.bool_)) for answer in found):
-            found = found.astype(bool)  # of pandas' nullable kind
-        if found.dtype != bool or not is_frame(self.data):
-            return found
-        return np.asarray(in_rows_of(rows, self.index, "rows", "ex"), dtype=bool)
 
     def __repr__(self) -> str:
         names = [self.short_name(cluster) for cluster in self.in_order(np.unique(self.clusters))]
@@ -238,17 +234,19 @@ class Explanation:
         return isinstance(self.values, FactoredValues)
 
     def top(self, count: int = 10) -> tuple[NDArray, NDArray]:
-        """Return columns and values of each row's strongest features, by absolute value."""
+        """Return names and relevance of each row's strongest columns, by absolute value."""
+        places, values = self.strongest(count)
+        return np.asarray(self.feature_names, dtype=object)[places], values
+
+    def strongest(self, count: int = 10) -> tuple[NDArray, NDArray]:
+        """Return positions and relevance of each row's strongest columns, by absolute value."""
         if self.is_factored:
             return self.values.top(count)
         return top_columns(self.values, count)
 
     def column(self, name: str) -> NDArray:
         """Return the user's values of one column."""
-        if name not in self.feature_names:
-            hint = did_you_mean(name, self.feature_names)
-            raise KeyError(f"There is no feature {name!r} in this explanation{hint}")
-        return self._column(self.feature_names.index(name))
+        return self._column(place_of(self, name))
 
     def _column(self, position: int) -> NDArray:
         return column_values(self.data, position)
@@ -319,11 +317,20 @@ class Explanation:
         """Plots of this explanation: ``ex.plot.relevance()``; ``dir(ex.plot)`` lists them."""
         return reach("Plots")(self)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return relevance as a frame, one column per feature, the rows' labels as index."""
+    def to_pandas(self, *, long: bool = False) -> pd.DataFrame:
+        """Return relevance as a frame.
+
+        Parameters
+        ----------
+        long : bool
+            Whether there is one line for each row and column, with the row's cluster, competitor and
+            evidence and the column's value and relevance. Otherwise one line for each row, one column for
+            each feature. The rows' labels are the index.
+        """
         import pandas as pd
 
-        return pd.DataFrame(np.asarray(self.values), index=self.index, columns=self.feature_names)
+        wide = pd.DataFrame(np.asarray(self.values), index=self.index, columns=self.feature_names)
+        return long_frame(self, wide) if long else wide
 
     def to_shap(self) -> Any:
         """Return a ``shap.Explanation``, for shap's plots."""

@@ -100,7 +100,7 @@ def _slug(name: object) -> str:
 def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, Any]]:
     chosen = list(positions)[:ROWS_OF_A_KIND]
     some = explanation[chosen]
-    columns, relevances = some.top(ROW_FEATURES)
+    columns, relevances = some.strongest(ROW_FEATURES)
     ignored = explanation.question.about == "ignored"  # what is ignored is so for no other cluster
     return [
         {

@@ -1,0 +1,89 @@
+"""Which rows and columns of an explanation are meant, and tables of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust._checks import did_you_mean
+from whyclust._frames import column_values, in_rows_of, is_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from whyclust.explaining.explanation import Explanation
+
+
+def positions_of(explanation: Explanation, rows: Any) -> Any:
+    """Rows as numpy takes them; of an explanation of an array, masks have no names to match."""
+    if isinstance(rows, str):
+        return _labelled(explanation, [rows])
+    if isinstance(rows, list) and rows and all(isinstance(one, str) for one in rows):
+        return _labelled(explanation, rows)
+    if not hasattr(rows, "__array__"):
+        return rows
+    found = np.asarray(rows)
+    if found.ndim == 1 and found.size and all(isinstance(one, str) for one in found):
+        return _labelled(explanation, found.tolist())
+    if found.dtype == object and all(isinstance(answer, (bool, np.bool_)) for answer in found):
+        found = found.astype(bool)  # of pandas' nullable kind
+    if found.dtype != bool or not is_frame(explanation.data):
+        return found
+    return np.asarray(in_rows_of(rows, explanation.index, "rows", "ex"), dtype=bool)
+
+
+def _labelled(explanation: Explanation, wanted: list[str]) -> NDArray:
+    """Positions of rows by their labels; a label of several rows stands for all of them."""
+    places: dict[str, list[int]] = {}
+    for place, label in enumerate(explanation.index):
+        places.setdefault(str(label), []).append(place)
+    for label in wanted:
+        if label not in places:
+            hint = did_you_mean(label, list(places))
+            raise KeyError(f"There is no row {label!r} in this explanation of {len(explanation)} rows{hint}")
+    return np.array([place for label in wanted for place in places[label]], dtype=int)
+
+
+def place_of(explanation: Explanation, name: str) -> int:
+    """The position of a column."""
+    known = explanation.feature_names
+    if name not in known:
+        raise KeyError(f"There is no feature {name!r} in this explanation{did_you_mean(name, known)}")
+    return known.index(name)
+
+
+def relevance_of(explanation: Explanation, columns: Any) -> Any:
+    """Relevance of some columns by name: a Series of one, a frame of several."""
+    import pandas as pd
+
+    one = isinstance(columns, str)
+    wanted = [columns] if one else columns
+    if not isinstance(wanted, (list, np.ndarray)) or not all(isinstance(name, str) for name in wanted):
+        raise TypeError(
+            f"columns={columns!r}, expected a name or a list of names; ex.values[rows, columns] takes "
+            "positions."
+        )
+    places = [place_of(explanation, name) for name in wanted]
+    found = pd.DataFrame(np.asarray(explanation.values[:, places]), explanation.index, list(wanted))
+    return found[columns] if one else found
+
+
+def long_frame(explanation: Explanation, wide: pd.DataFrame) -> pd.DataFrame:
+    """One line for each row and column, from a frame of one line for each row."""
+    import pandas as pd
+
+    n_rows, n_columns = wide.shape
+    told = {
+        "cluster": explanation.clusters,
+        "competitor": explanation.competitors,
+        "evidence": explanation.evidence,
+    }
+    frame = pd.DataFrame({name: np.repeat(values, n_columns) for name, values in told.items()})
+    frame.index = wide.index.repeat(n_columns)
+    frame["feature"] = np.tile(np.asarray(explanation.feature_names, dtype=object), n_rows)
+    columns = [column_values(explanation.data, place) for place in range(n_columns)]
+    frame["value"] = pd.DataFrame(dict(enumerate(columns))).to_numpy().ravel()
+    frame["relevance"] = wide.to_numpy().ravel()
+    return frame
