@@ -38,8 +38,16 @@ ROWS: dict[tuple[str, str], tuple[float, float, float, float] | None] = {
     ("IDC", "gradient_shap"): (83.45, 0.02, 97.0, 0.93),
     ("IDC", "gates"): (83.45, 0.69, 94.8, 0.96),
     ("IDC", "neon"): None,
+    ("IDC", "gate_halves"): None,
 }
-NAMES = {"neon": "NEON", "ig": "IG", "gradient_shap": "gradient SHAP", "shap": "SHAP", "gates": "gates"}
+NAMES = {
+    "neon": "NEON",
+    "ig": "IG",
+    "gradient_shap": "gradient SHAP",
+    "shap": "SHAP",
+    "gates": "gates",
+    "gate_halves": "NEON, half through the gates",
+}
 TOP, BACKGROUND = 15, 100
 SEEDS, PRETRAINING, EPOCHS, TELL_EPOCHS = 1, 60, 40, 60
 SUBSETS, SIZE, FLIPPED = 10, 1000, 60
@@ -132,8 +140,8 @@ def measure(
 def _explained(model: Any, rows: np.ndarray, method: str, unseen: np.ndarray) -> Any:
     if method == "neon":
         return wc.explain(model, rows)
-    if method == "gates":
-        return wc.explain(model, rows, method="gates")
+    if method in ("gates", "gate_halves"):
+        return wc.explain(model, rows, method=method)
     return wc.explain(model, rows, method=method, background=unseen)
 
 
