@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from whyclust.plots.bar import bar
 from whyclust.plots.gates_and_relevance import gates_and_relevance
 from whyclust.plots.generated import decoded_centers, interpolation, samples
 from whyclust.plots.number_of_clusters import number_of_clusters
@@ -11,9 +12,11 @@ from whyclust.plots.relevance import relevance
 from whyclust.plots.spaces import reconstructions, spaces
 from whyclust.plots.traversal import traversal
 from whyclust.plots.used_and_ignored import used_and_ignored
+from whyclust.plots.waterfall import waterfall
 
 __all__ = [
     "Plots",
+    "bar",
     "decoded_centers",
     "gates_and_relevance",
     "interpolation",
@@ -25,6 +28,7 @@ __all__ = [
     "spaces",
     "traversal",
     "used_and_ignored",
+    "waterfall",
 ]
 
 

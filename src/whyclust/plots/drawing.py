@@ -1,4 +1,4 @@
-"""What several pictures are made of: figures, images, rows as a table of colours, colours of clusters."""
+"""What several pictures are made of: axes, the colours of for and against, images, tables, points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._checks import counted, did_you_mean
+from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
+
+# The one convention of all pictures, shap's too: red speaks for the cluster, blue against it. Both are
+# ends of SIGNED, which colour-blind people tell apart.
+FOR, AGAINST, NEITHER = "#b2182b", "#2166ac", "#8a929c"
+SIGNED = "RdBu_r"
+# Bars that sum several columns are paler.
+SUMMED = 0.5
+SAID = "red speaks for the cluster, blue against it"
 
 # Numbers are written into the cells of tables of at most so many columns.
 _MOST_WRITTEN = 14
@@ -45,6 +55,154 @@ def positions(rows: Any, count: int) -> list[int]:
     if not known or not ((asked >= 0) & (asked < count)).all():
         raise ValueError(f"rows={rows!r}, expected positions from 0 to {count - 1}.")
     return [int(row) for row in asked]
+
+
+# --- axes and what is said on them ---------------------------------------------------------------------
+
+
+def axes_of(ax: Any, width: float, height: float) -> Any:
+    """The axes given, or those of a new figure of so many inches."""
+    if ax is None:
+        return figure_type()(figsize=(width, height), layout="constrained").subplots()
+    if not hasattr(ax, "barh"):
+        raise TypeError(
+            f"ax is a {type(ax).__name__}, expected matplotlib axes: figure.subplots() makes them."
+        )
+    return ax
+
+
+def refuse_other(explanation: Any) -> None:
+    """Raise if this is no explanation."""
+    if not isinstance(explanation, Explanation):
+        kind = type(explanation).__name__
+        raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, X).")
+
+
+def measured(explanation: Explanation) -> tuple[str, str]:
+    """What values are, and what their colours say."""
+    if explanation.question.about == "ignored" or explanation.provenance.measures is not None:
+        return explanation.provenance.measures or "relevance", "red is positive, blue negative"
+    return "relevance", SAID
+
+
+def clipped(name: str, most: int = 32) -> str:
+    """A name that leaves room for the picture."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def chosen_clusters(explanation: Explanation, cluster: Any, most: int) -> tuple[list[Any], str]:
+    """Clusters to draw, and what is said where they are not all: the one or those named, or the largest."""
+    known = explanation.in_order(np.unique(explanation.clusters))
+    if cluster is not None:
+        listed = list(cluster) if np.iterable(cluster) and not isinstance(cluster, str) else [cluster]
+        written = {str(one): one for one in known}
+        for one in listed:
+            if str(one) not in written:
+                hint = did_you_mean(one, list(written))
+                raise ValueError(
+                    f"cluster={one!r}, expected one that is explained: {', '.join(list(written)[:10])}"
+                    f"{', …' if len(written) > 10 else ''}{hint}"
+                )
+        return [written[str(one)] for one in listed], ""
+    if len(known) <= most:
+        return known, ""
+    sizes = [int((explanation.clusters == one).sum()) for one in known]
+    largest = np.sort(np.argsort(-np.asarray(sizes), kind="stable")[:most])
+    return [known[place] for place in largest], f"the {most} largest of {len(known)} clusters"
+
+
+# --- columns -------------------------------------------------------------------------------------------
+
+
+def strongest(values: NDArray, top: int) -> tuple[NDArray, NDArray]:
+    """Columns of the largest absolute values, largest first, and all others."""
+    order = np.argsort(-np.abs(values), kind="stable")
+    # To sum up a single column in a line of its own would hide its name for nothing.
+    kept = len(order) if len(order) <= top + 1 else top
+    return order[:kept], order[kept:]
+
+
+def rest_of(count: int) -> str:
+    """What the line is called that sums the columns which are not drawn."""
+    return f"{count:,} other columns, summed"
+
+
+def strength_of(values: Any) -> NDArray:
+    """Mean absolute relevance of each column, block by block where values are kept as factors."""
+    if not hasattr(values, "blocks"):
+        return np.abs(values).mean(axis=0)
+    total = np.zeros(values.shape[1])
+    for _, block in values.blocks():
+        total += np.abs(block).sum(axis=0)
+    return total / max(len(values), 1)
+
+
+def signed(values: Any) -> list[str]:
+    """Colours of bars: for, against, or neither."""
+    return [FOR if value > 0 else AGAINST if value < 0 else NEITHER for value in np.atleast_1d(values)]
+
+
+def value_of(explanation: Explanation, row: int, column: int) -> str:
+    """The user's own value, in short."""
+    value = explanation._column(column)[row]
+    try:
+        return short(float(value))
+    except (TypeError, ValueError):
+        return clipped(str(value), 16)
+
+
+def numbers_beside(
+    axis: Any, places: Sequence[float], ends: Sequence[float], values: Sequence[float], long: Sequence[bool]
+) -> None:
+    """Numbers at the ends of bars, and an axis on which those of columns can be told apart.
+
+    Of thousands of columns the sum is far longer than any single one: bars that are called `long` run out of
+    the picture then, and an arrow says so.
+    """
+    usual = [0.0, *(end for end, is_long in zip(ends, long, strict=True) if not is_long)]
+    span = (max(usual) - min(usual)) or 1.0
+    if min(ends) > min(usual) - 2.0 * span and max(ends) < max(usual) + 2.0 * span:
+        usual = [0.0, *ends]
+        span = (max(usual) - min(usual)) or 1.0
+    low = min(usual) - 0.16 * span if min(usual) < 0 else 0.0
+    high = max(usual) + 0.16 * span if max(usual) > 0 else 0.0
+    axis.set_xlim(low, high if high > low else 1.0)
+    for place, end, value in zip(places, ends, values, strict=True):
+        outside = not low <= end <= high
+        right = (value >= 0) != outside
+        text = with_sign(value)
+        if outside:
+            text = f"{text} →" if value >= 0 else f"← {text}"
+        axis.annotate(
+            text,
+            (min(max(end, low), high), place),
+            xytext=(3 if right else -3, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=7,
+            color="w" if outside else "#333333",
+        )
+
+
+def with_sign(value: float) -> str:
+    """A number with its sign, in short."""
+    return f"{'+' if value > 0 else ''}{short(value)}"
+
+
+def line_labels(axis: Any, names: Sequence[str], size: float = 8.0) -> None:
+    """Names of lines, from the top to the bottom."""
+    axis.set_yticks(range(len(names)), names, fontsize=size)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.tick_params(axis="x", labelsize=8)
+
+
+def rows_told(count: int) -> str:
+    """So many rows, in words."""
+    return f"{count:,} rows" if count != 1 else counted(1, "row")
 
 
 # --- images -----------------------------------------------------------------------------------------

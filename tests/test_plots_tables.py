@@ -1,0 +1,183 @@
+"""Pictures of the explanation of a table: what is drawn, in which colours, and that sums are kept."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine, make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import whyclust as wc
+
+pytest.importorskip("matplotlib", reason="needs matplotlib")
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from whyclust.plots.drawing import AGAINST, FOR
+
+WINE = load_wine(as_frame=True).data
+
+
+@pytest.fixture(scope="module")
+def wine():
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)).fit(WINE)
+    return wc.explain(model, WINE).with_names({1: "light wines"})
+
+
+@pytest.fixture(scope="module")
+def wide():
+    X, _ = make_blobs(60, centers=4, n_features=5000, cluster_std=8.0, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"gene {place}" for place in range(5000)])
+    return wc.explain(KMeans(4, n_init=1, random_state=0).fit(frame), frame)
+
+
+@pytest.fixture(scope="module")
+def many():
+    X, _ = make_blobs(600, centers=50, n_features=8, random_state=0)
+    return wc.explain(KMeans(50, n_init=1, random_state=0).fit(X), X, feature_names=list("abcdefgh"))
+
+
+def names(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def bars(ax):
+    """Length of each bar by the name of its line."""
+    told = names(ax)
+    return {told[round(one.get_y() + one.get_height() / 2)]: one.get_width() for one in ax.patches}
+
+
+def pixels(ax):
+    """The picture as it is drawn."""
+    canvas = FigureCanvasAgg(ax.figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3]
+
+
+def same_colours(ax):
+    for one in ax.patches:
+        if one.get_width():
+            assert to_hex(one.get_facecolor()) == (FOR if one.get_width() > 0 else AGAINST)
+
+
+# --- bar --------------------------------------------------------------------------------------------
+
+
+def test_bars_of_a_cluster_sum_to_its_evidence(wine):
+    ax = wine.plot.bar(cluster=1, top=4)
+    assert ax.get_title() == f"What speaks for cluster 1 'light wines' ({(wine.clusters == 1).sum()} rows)"
+    means = wine.values[wine.clusters == 1].mean(axis=0)
+    order = np.argsort(-np.abs(means))
+    drawn = bars(ax)
+    assert list(drawn) == [*(wine.feature_names[column] for column in order[:4]), "9 other columns, summed"]
+    np.testing.assert_allclose(list(drawn.values())[:4], means[order[:4]], atol=1e-12)
+    assert abs(sum(drawn.values()) - wine.explained[wine.clusters == 1].mean()) < 1e-10
+    same_colours(ax)
+
+
+def test_bars_for_and_against_have_their_colours(wine):
+    turned = wine[wine.clusters == 0].ask(cluster=2)  # where the rows are not: most columns speak against
+    ax = turned.plot.bar(top=20)
+    assert {one.get_width() > 0 for one in ax.patches} == {True, False}
+    same_colours(ax)
+    assert len(ax.patches) == 13
+    assert "red speaks for the cluster, blue against it" in ax.get_xlabel()
+
+
+def test_bars_of_all_clusters(wine, many):
+    ax = wine.plot.bar()
+    assert [name for name in names(ax) if "Cluster" in name] == [
+        f"Cluster {wine.short_name(one)} ({(wine.clusters == one).sum()} rows)" for one in range(3)
+    ]
+    assert len(ax.patches) == 3 * 6
+    assert abs(sum(one.get_width() for one in ax.patches) - sum(_means(wine))) < 1e-10
+    assert many.plot.bar().get_title() == "What speaks for each cluster: the 6 largest of 50 clusters"
+    assert len(many.plot.bar(cluster=[3, "7"], top=2).patches) == 2 * 3
+
+
+def _means(ex):
+    return [ex.explained[ex.clusters == one].mean() for one in np.unique(ex.clusters)]
+
+
+def test_bars_of_thousands_of_columns_stay_readable(wide):
+    ax = wide.plot.bar(cluster=2)
+    drawn = bars(ax)
+    assert len(drawn) == 11
+    rest = drawn.pop("4,990 other columns, summed")
+    assert abs(rest + sum(drawn.values()) - wide.explained[wide.clusters == 2].mean()) < 1e-6 * rest
+    assert max(drawn.values()) > 0.5 * ax.get_xlim()[1]  # the sum runs out of the picture, and says so
+    assert any(text.get_text().endswith("→") for text in ax.texts)
+
+
+def test_what_bar_refuses(wine):
+    with pytest.raises(ValueError, match="cluster=9, expected one that is explained: 0, 1, 2"):
+        wine.plot.bar(cluster=9)
+    with pytest.raises(ValueError, match="top=0"):
+        wine.plot.bar(top=0)
+    with pytest.raises(TypeError, match="ndarray was given, expected an explanation"):
+        wc.plots.bar(np.ones((3, 2)))
+    with pytest.raises(TypeError, match="ax is a str, expected matplotlib axes"):
+        wine.plot.bar(ax="here")
+
+
+# --- waterfall --------------------------------------------------------------------------------------
+
+
+def test_a_waterfall_ends_at_the_evidence(wine):
+    ax = wine.plot.waterfall(row=5, top=6)
+    *steps, total = ax.patches
+    assert len(steps) == 7
+    assert steps[0].get_x() == 0.0
+    ends = [step.get_x() + step.get_width() for step in steps]
+    np.testing.assert_allclose([step.get_x() for step in steps[1:]], ends[:-1], atol=1e-12)
+    assert abs(ends[-1] - wine.explained[5]) < 1e-10
+    assert abs(total.get_width() - wine.explained[5]) < 1e-10
+    column = int(np.abs(wine.values[5]).argmax())
+    assert names(ax)[0].startswith(f"{wine.feature_names[column]} = ")
+    assert names(ax)[-2:] == ["7 other columns, summed", "sum"]
+    assert ax.get_title().startswith(f"Why row 5 is in {wine.named(wine.clusters[5])}; its strongest")
+
+
+def test_a_waterfall_against_one_competitor(wine):
+    row = int(np.flatnonzero(wine.clusters == 0)[0])
+    ax = wine.plot.waterfall(row=row, against=1)
+    asked = wine[row].ask(cluster=0, against=1)
+    assert abs(ax.patches[-1].get_width() - asked.explained[0]) < 1e-10
+    assert ax.get_title() == f"Why row {row} is in cluster 0 and not in cluster 1 'light wines'"
+    lost = wine[row].ask(cluster=1, against=0).plot.waterfall()
+    assert lost.get_title() == f"Why row {row} is not in cluster 1 'light wines' but in cluster 0"
+    same_colours_of = [one for one in lost.patches[:-1] if one.get_width() < 0]
+    assert {to_hex(one.get_facecolor()) for one in same_colours_of} == {AGAINST}
+
+
+def test_which_row_falls(wine, wide):
+    with pytest.raises(ValueError, match="has 178 rows, expected to be told which"):
+        wine.plot.waterfall()
+    with pytest.raises(ValueError, match="rows=178, expected positions from 0 to 177"):
+        wine.plot.waterfall(row=178)
+    assert len(wide[3].plot.waterfall().patches) == 12
+
+
+# --- all of them ------------------------------------------------------------------------------------
+
+DRAWN = {"bar": {}, "waterfall": {"row": 0}}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("size", ["wine", "wide", "many"])
+def test_axes_in_axes_out(name, size, request):
+    """A picture on given axes is that on new ones of the same size, to the pixel."""
+    ex = request.getfixturevalue(size)
+    alone = getattr(ex.plot, name)(**DRAWN[name])
+    assert alone.get_title()
+    figure = Figure(figsize=alone.figure.get_size_inches(), layout="constrained")
+    ax = figure.subplots()
+    assert getattr(wc.plots, name)(ex, ax=ax, **DRAWN[name]) is ax
+    first = pixels(alone)
+    np.testing.assert_array_equal(first, pixels(ax))
+    assert 0.01 < (first < 250).any(axis=-1).mean() < 0.95
+    width, height = alone.figure.get_size_inches()
+    assert width <= 16 and height <= 20
