@@ -12,6 +12,7 @@ import whyclust as wc
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
+import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -181,3 +182,27 @@ def test_axes_in_axes_out(name, size, request):
     assert 0.01 < (first < 250).any(axis=-1).mean() < 0.95
     width, height = alone.figure.get_size_inches()
     assert width <= 16 and height <= 20
+
+
+def test_red_speaks_for_everywhere(wine, tmp_path):
+    """One convention: in our pictures, in heat maps of images, in the report, and in shap's pictures."""
+    from whyclust.inputs import images
+    from whyclust.plots.drawing import SIGNED
+
+    assert to_hex(images._FOR / 255.0) == FOR
+    assert to_hex(images._AGAINST / 255.0) == AGAINST
+    low, high = matplotlib.colormaps[SIGNED]([0.1, 0.9])[:, :3]  # of the strong colours before the ends
+    assert low[2] > low[0] and high[0] > high[2]
+    page = wine.to_html(tmp_path / "page.html").read_text()
+    assert f"--for: {FOR}; --against: {AGAINST};" in page
+    assert 'class="bar positive"' in page
+
+
+def test_red_speaks_for_in_the_pictures_of_shap(wine):
+    shap = pytest.importorskip("shap")
+    from shap.plots import colors
+
+    red, blue = colors.red_rgb, colors.blue_rgb
+    assert red[0] > red[2] and blue[2] > blue[0]  # red is positive there, and a positive value speaks for
+    assert isinstance(wine[:2].to_shap(), shap.Explanation)
+    np.testing.assert_array_equal(wine[:2].to_shap().values, wine.values[:2])

@@ -326,7 +326,7 @@ class Explanation:
         return pd.DataFrame(np.asarray(self.values), index=self.index, columns=self.feature_names)
 
     def to_shap(self) -> Any:
-        """Return a ``shap.Explanation``, for shap's plots."""
+        """Return a ``shap.Explanation``, for shap's plots: red speaks for the cluster, as in ours."""
         try:
             import shap
         except ImportError:
