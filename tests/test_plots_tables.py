@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine, make_blobs
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -162,9 +163,105 @@ def test_which_row_falls(wine, wide):
     assert len(wide[3].plot.waterfall().patches) == 12
 
 
+# --- beeswarm ---------------------------------------------------------------------------------------
+
+
+def swarms(ax):
+    """Places of the points along the axis, line by line: grey ones, then those with a colour."""
+    found = [np.asarray(one.get_offsets()).reshape(-1, 2)[:, 0] for one in ax.collections]
+    return [np.concatenate(pair) for pair in zip(found[::2], found[1::2], strict=True)]
+
+
+def test_a_swarm_has_every_row_and_keeps_the_sum(wine):
+    ax = wine.plot.beeswarm(top=5)
+    lines = swarms(ax)
+    assert [len(line) for line in lines] == [178] * 6
+    assert abs(sum(line.sum() for line in lines) - wine.values.sum()) < 1e-9
+    order = np.argsort(-np.abs(wine.values).mean(axis=0), kind="stable")[:5]
+    assert names(ax) == [*(wine.feature_names[column] for column in order), "8 other columns, summed"]
+    np.testing.assert_allclose(np.sort(lines[0]), np.sort(wine.values[:, order[0]]), atol=1e-12)
+    own = ax.collections[1]  # high values are yellow, low ones dark
+    ranks = wine.data[wine.feature_names[order[0]]].rank(pct=True)
+    assert np.corrcoef(own.get_array(), ranks)[0, 1] > 0.999
+    places = np.asarray(own.get_offsets())
+    assert len(np.unique(places, axis=0)) == 178  # none hides another
+    assert np.abs(places[:, 1]).max() < 0.5
+
+
+def test_a_swarm_of_one_cluster(wine):
+    ax = wine.plot.beeswarm(cluster=1)
+    assert (
+        ax.get_title()
+        == f"How the columns of {(wine.clusters == 1).sum()} rows speak for cluster 1 'light wines'"
+    )
+    with pytest.raises(ValueError, match="expected one cluster"):
+        wine.plot.beeswarm(cluster=[0, 1])
+
+
+def test_a_swarm_of_categories_and_gaps():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=90), "city": np.resize(["Rome", "Oslo", "Bonn"], 90)})
+    table.loc[::2, "age"] += 8.0
+    ex = wc.explain((table["age"] > 4).astype(int), table)
+    ax = ex.plot.beeswarm()
+    grey = {name: len(one.get_offsets()) for name, one in zip(names(ax), ax.collections[::2], strict=True)}
+    assert grey["city"] == 90
+    assert grey["age"] == 0
+    assert "city = " in str(names(ex.plot.waterfall(row=0)))
+
+
+def test_missing_values_have_no_colour():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    X.loc[5, "a"] = np.nan
+    ex = wc.explain(make_pipeline(SimpleImputer(), KMeans(2, n_init=1, random_state=0)).fit(X), X)
+    ax = ex.plot.beeswarm()
+    assert [len(one.get_offsets()) for one in ax.collections[::2]] == [int(name == "a") for name in names(ax)]
+    assert "a = missing" in names(ex.plot.waterfall(row=5))
+
+
+def test_many_rows_are_drawn_in_part_and_it_says_so():
+    X = np.random.default_rng(0).normal(size=(1500, 3))
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    ax = ex.plot.beeswarm()
+    assert "1,500 rows (1,000 drawn, at random)" in ax.get_title()
+    assert [len(line) for line in swarms(ax)] == [1000] * 3
+
+
+def test_sparse_tables_are_drawn_like_dense_ones():
+    import scipy.sparse as sp
+
+    X = np.random.default_rng(0).poisson(0.4, size=(80, 30)).astype(float)
+    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    dense, sparse = wc.explain(model, X), wc.explain(model, sp.csr_matrix(X))
+    for name in DRAWN:
+        first, second = (getattr(ex.plot, name)(**DRAWN[name]) for ex in (dense, sparse))
+        assert names(first) == names(second)
+        assert [one.get_text() for one in first.texts] == [one.get_text() for one in second.texts]
+
+
+# --- dots -------------------------------------------------------------------------------------------
+
+
+def test_dots_are_shares(wine, wide):
+    ax = wine.plot.dots(top=20)
+    means = np.stack([wine.values[wine.clusters == one].mean(axis=0) for one in range(3)])
+    shares = means / np.abs(means).sum(axis=1, keepdims=True)
+    columns = [wine.feature_names.index(label.get_text()) for label in ax.get_xticklabels()]
+    sizes = ax.collections[0].get_sizes().reshape(3, 13)
+    np.testing.assert_allclose(
+        sizes / sizes.max(), np.abs(shares[:, columns]) / np.abs(shares).max(), atol=1e-9
+    )
+    colours = [to_hex(one[:3]) for one in ax.collections[0].get_facecolors()]
+    assert colours == [FOR if share > 0 else AGAINST for share in shares[:, columns].ravel()]
+    assert names(ax) == ["cluster 0", "cluster 1 'light wines'", "cluster 2"]
+    rest = wide.plot.dots()
+    assert rest.get_xticklabels()[-1].get_text() == "4,980 other columns, summed"
+    assert all(text.get_text().endswith("%") for text in rest.texts)
+
+
 # --- all of them ------------------------------------------------------------------------------------
 
-DRAWN = {"bar": {}, "waterfall": {"row": 0}}
+DRAWN = {"bar": {}, "waterfall": {"row": 0}, "beeswarm": {}, "dots": {}}
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from whyclust.plots.bar import bar
+from whyclust.plots.beeswarm import beeswarm
+from whyclust.plots.dots import dots
 from whyclust.plots.gates_and_relevance import gates_and_relevance
 from whyclust.plots.generated import decoded_centers, interpolation, samples
 from whyclust.plots.number_of_clusters import number_of_clusters
@@ -17,7 +19,9 @@ from whyclust.plots.waterfall import waterfall
 __all__ = [
     "Plots",
     "bar",
+    "beeswarm",
     "decoded_centers",
+    "dots",
     "gates_and_relevance",
     "interpolation",
     "number_of_clusters",
