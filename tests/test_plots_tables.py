@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine, make_blobs
+from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -259,9 +261,128 @@ def test_dots_are_shares(wine, wide):
     assert all(text.get_text().endswith("%") for text in rest.texts)
 
 
+# --- duel -------------------------------------------------------------------------------------------
+
+
+def test_a_duel_shows_both_sides(wine):
+    ax = wine.plot.duel(0, 1, top=3)
+    assert ax.get_title() == "What separates cluster 0 from cluster 1 'light wines'"
+    assert len(ax.patches) == 2 * 4
+    for own, rival, side, sign in ((0, 1, ax.patches[::2], 1.0), (1, 0, ax.patches[1::2], -1.0)):
+        asked = wine[wine.labels == own].ask(cluster=own, against=rival)
+        assert abs(sign * sum(one.get_width() for one in side) - asked.explained.mean()) < 1e-10
+    same_colours(ax)
+    told = {text.get_text(): text.get_color() for text in ax.texts}
+    assert told["for cluster 0 →"] == FOR
+    assert told["← for cluster 1 'light wines'"] == AGAINST
+
+
+def test_duels_that_cannot_be(wine, tmp_path):
+    with pytest.raises(ValueError, match="expected two clusters"):
+        wine.plot.duel(1, 1)
+    with pytest.raises(ValueError, match="cluster 7 has no rows here, expected two of 0, 1, 2"):
+        wine.plot.duel(7, 1)
+    with pytest.raises(ValueError, match="explain the rows again"):
+        wc.load(wine.save(tmp_path / "ex.npz")).plot.duel(0, 1)
+
+
+def test_sides_of_a_mixture_differ():
+    model = GaussianMixture(2, covariance_type="diag", random_state=0).fit(WINE)
+    ax = wc.explain(model, WINE).plot.duel(0, 1)
+    lengths = np.array([one.get_width() for one in ax.patches])
+    assert np.abs(lengths[::2] + lengths[1::2]).max() > 1e-3
+
+
+# --- heatmap ----------------------------------------------------------------------------------------
+
+
+def test_a_heatmap_is_ordered_by_cluster_and_evidence(wine):
+    ax = wine.plot.heatmap()
+    drawn = np.asarray(ax.images[0].get_array())
+    columns = [wine.feature_names.index(label.get_text()) for label in ax.get_xticklabels()]
+    rows = np.lexsort((-wine.evidence, wine.clusters))
+    np.testing.assert_allclose(drawn, wine.values[rows][:, columns], atol=1e-12)
+    assert names(ax) == ["cluster 0", "cluster 1 'light wines'", "cluster 2"]
+    low, high = ax.images[0].get_clim()
+    assert low == -high
+    red, blue = ax.images[0].cmap(0.95), ax.images[0].cmap(0.05)
+    assert red[0] > red[2] and blue[2] > blue[0]
+
+
+def test_a_heatmap_keeps_the_sum_of_columns_that_are_not_drawn(wine, wide):
+    drawn = np.asarray(wine.plot.heatmap(top=5).images[0].get_array())
+    rows = np.lexsort((-wine.evidence, wine.clusters))
+    np.testing.assert_allclose(drawn.sum(axis=1), wine.values[rows].sum(axis=1), atol=1e-10)
+    ax = wide.plot.heatmap(top=5)
+    name = ax.get_xticklabels()[-1].get_text()
+    assert name.startswith("4,995 other columns, summed, ÷ ")
+    drawn = np.asarray(ax.images[0].get_array())
+    total = drawn[:, :-1].sum(axis=1) + drawn[:, -1] * float(name.split("÷ ")[1].replace(",", ""))
+    rows = np.lexsort((-wide.evidence, wide.clusters))
+    np.testing.assert_allclose(total, wide.values[rows].sum(axis=1), rtol=1e-9)
+
+
+def test_a_heatmap_of_many_rows():
+    X = np.random.default_rng(0).normal(size=(5000, 3))
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    ax = ex.plot.heatmap()
+    assert len(ax.images[0].get_array()) == 2000
+    assert ax.get_title() == "Relevance, row by row (2,000 of 5,000 rows drawn)"
+
+
+# --- map --------------------------------------------------------------------------------------------
+
+
+def points(ax):
+    return np.concatenate([np.asarray(one.get_offsets()) for one in ax.collections])
+
+
+def test_a_map_of_principal_components(wine, wide):
+    for ex in (wine, wide):
+        ax = ex.plot.map()
+        scaled = StandardScaler().fit_transform(ex.data)
+        expected = PCA(2, svd_solver="full").fit_transform(scaled)
+        np.testing.assert_allclose(
+            np.sort(np.abs(points(ax)), axis=0), np.sort(np.abs(expected), axis=0), atol=1e-6
+        )
+    told = [text.get_text() for text in wine.plot.map().get_legend().get_texts()]
+    assert told == ["cluster 0", "cluster 1 'light wines'", "cluster 2"]
+
+
+def test_a_map_of_a_given_embedding(wine):
+    places = WINE[["alcohol", "proline"]]
+    ax = wine.plot.map(color="evidence", embedding=places.iloc[::-1])  # matched by the index
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("alcohol", "proline")
+    drawn = ax.collections[1]
+    offsets = np.asarray(drawn.get_offsets())
+    by_place = dict(zip(map(tuple, offsets), drawn.get_array(), strict=True))
+    row = places.drop_duplicates(keep=False).index[3]
+    assert by_place[tuple(places.loc[row])] == pytest.approx(wine.evidence[row])
+    assert ax.get_title() == "178 rows, coloured by evidence"
+    with pytest.raises(ValueError, match=r"embedding has shape \(178, 3\), expected \(178, 2\)"):
+        wine.plot.map(embedding=np.ones((178, 3)))
+    with pytest.raises(ValueError, match="did you mean 'proline'"):
+        wine.plot.map(color="prolin")
+
+
+def test_a_map_coloured_by_columns_of_any_kind():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=60), "city": np.resize([f"c{i}" for i in range(10)], 60)})
+    ex = wc.explain((table["age"] > 0).astype(int), table)
+    told = [text.get_text() for text in ex.plot.map(color="city").get_legend().get_texts()]
+    assert told == [*(f"c{i}" for i in range(7)), "3 other values"]
+    assert len(points(ex.plot.map(color="age"))) == 60
+
+
+def test_a_map_of_many_clusters_writes_their_ids(many):
+    ax = many.plot.map()
+    assert {text.get_text() for text in ax.texts} == {str(one) for one in range(50)}
+
+
 # --- all of them ------------------------------------------------------------------------------------
 
-DRAWN = {"bar": {}, "waterfall": {"row": 0}, "beeswarm": {}, "dots": {}}
+DRAWN = {"bar": {}, "waterfall": {"row": 0}, "beeswarm": {}, "dots": {}, "heatmap": {}, "map": {}}
+DRAWN["duel"] = {"one": 0, "other": 1}
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -6,8 +6,11 @@ from typing import Any
 from whyclust.plots.bar import bar
 from whyclust.plots.beeswarm import beeswarm
 from whyclust.plots.dots import dots
+from whyclust.plots.duel import duel
 from whyclust.plots.gates_and_relevance import gates_and_relevance
 from whyclust.plots.generated import decoded_centers, interpolation, samples
+from whyclust.plots.heatmap import heatmap
+from whyclust.plots.map import map
 from whyclust.plots.number_of_clusters import number_of_clusters
 from whyclust.plots.registry import Plots, plot, registered
 from whyclust.plots.relevance import relevance
@@ -22,8 +25,11 @@ __all__ = [
     "beeswarm",
     "decoded_centers",
     "dots",
+    "duel",
     "gates_and_relevance",
+    "heatmap",
     "interpolation",
+    "map",
     "number_of_clusters",
     "plot",
     "reconstructions",

@@ -327,11 +327,38 @@ def points_on(axis: Any, x: NDArray, y: NDArray, codes: NDArray) -> None:
         axis.scatter(x[chosen], y[chosen], c=colours, marker=marker, s=size, alpha=0.7, linewidths=0)
 
 
+def cluster_key(axis: Any, names: Sequence[str]) -> None:
+    """The clusters' colours and markers, to the right of the axes."""
+    columns = -(-len(names) // 25)
+    axis.legend(
+        handles=_handles(names),
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        fontsize=8 if columns == 1 else 6.5,
+        frameon=False,
+        ncols=columns,
+        handletextpad=0.2,
+        columnspacing=0.8,
+    )
+
+
 def legend_outside(figure: Any, names: Sequence[str], title: str, *, below: bool = False) -> None:
     """The clusters' colours and markers, to the right of all that is drawn, or below it."""
+    figure.legend(
+        handles=_handles(names),
+        loc="outside lower center" if below else "outside right upper",
+        title=title,
+        fontsize=8,
+        title_fontsize=8,
+        ncols=min(len(names), 8) if below else -(-len(names) // 20),
+    )
+
+
+def _handles(names: Sequence[str]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    handles = [
+    return [
         Line2D(
             [],
             [],
@@ -344,11 +371,3 @@ def legend_outside(figure: Any, names: Sequence[str], title: str, *, below: bool
         )
         for code, name in enumerate(names)
     ]
-    figure.legend(
-        handles=handles,
-        loc="outside lower center" if below else "outside right upper",
-        title=title,
-        fontsize=8,
-        title_fontsize=8,
-        ncols=min(len(names), 8) if below else -(-len(names) // 20),
-    )
