@@ -236,7 +236,7 @@ def test_sparse_tables_are_drawn_like_dense_ones():
     model = KMeans(3, n_init=1, random_state=0).fit(X)
     dense, sparse = wc.explain(model, X), wc.explain(model, sp.csr_matrix(X))
     for name in DRAWN:
-        first, second = (getattr(ex.plot, name)(**DRAWN[name]) for ex in (dense, sparse))
+        first, second = (getattr(ex.plot, name)(**asked(ex, name)) for ex in (dense, sparse))
         assert names(first) == names(second)
         assert [one.get_text() for one in first.texts] == [one.get_text() for one in second.texts]
 
@@ -280,7 +280,7 @@ def test_a_duel_shows_both_sides(wine):
 def test_duels_that_cannot_be(wine, tmp_path):
     with pytest.raises(ValueError, match="expected two clusters"):
         wine.plot.duel(1, 1)
-    with pytest.raises(ValueError, match="cluster 7 has no rows here, expected two of 0, 1, 2"):
+    with pytest.raises(ValueError, match="cluster=7, expected one that has rows here: 0, 1, 2"):
         wine.plot.duel(7, 1)
     with pytest.raises(ValueError, match="explain the rows again"):
         wc.load(wine.save(tmp_path / "ex.npz")).plot.duel(0, 1)
@@ -379,10 +379,115 @@ def test_a_map_of_many_clusters_writes_their_ids(many):
     assert {text.get_text() for text in ax.texts} == {str(one) for one in range(50)}
 
 
+# --- distribution -----------------------------------------------------------------------------------
+
+
+def test_boxes_of_a_column(wine):
+    ax = wine.plot.distribution("proline")
+    assert names(ax) == [f"{wine.named(one)} ({(wine.labels == one).sum()})" for one in range(3)]
+    medians = [float(np.median(WINE["proline"][wine.labels == one])) for one in range(3)]
+    drawn = [line.get_xdata() for line in ax.lines]
+    for place, median in enumerate(medians):
+        assert any(len(x) == 2 and np.allclose(x, median) for x in drawn), place
+    assert np.allclose(ax.lines[-1].get_xdata(), WINE["proline"].median())
+    assert [len(one.get_offsets()) for one in ax.collections] == [
+        (wine.labels == one).sum() for one in range(3)
+    ]
+    assert names(wine.plot.distribution("hue", cluster=2)) == [f"cluster 2 ({(wine.labels == 2).sum()})"]
+    with pytest.raises(KeyError, match="did you mean 'proline'"):
+        wine.plot.distribution("prolin")
+
+
+def test_shares_of_categories():
+    rng = np.random.default_rng(0)
+    city = rng.choice([f"c{i}" for i in range(9)], 200, p=[0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.06, 0.04])
+    table = pd.DataFrame({"age": rng.normal(size=200), "city": city})
+    ex = wc.explain((table["age"] > 0).astype(int), table)
+    ax = ex.plot.distribution("city")
+    for line in range(2):
+        own = [one for one in ax.patches if round(one.get_y() + one.get_height() / 2) == line]
+        assert abs(sum(one.get_width() for one in own) - 1.0) < 1e-12
+        commonest = table["city"].value_counts().index[0]
+        assert own[0].get_width() == pytest.approx((table["city"] == commonest)[ex.labels == line].mean())
+    assert ax.get_legend().get_texts()[-1].get_text() == "2 other values"
+
+
+# --- certificate ------------------------------------------------------------------------------------
+
+
+def test_a_certificate_shows_what_not_to_rely_on(wine):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(150, 2)), columns=["a", "b"])
+    labels = np.where(X["a"] > 1.0, 2, rng.integers(0, 2, 150))  # 0 and 1 cannot be told apart
+    with pytest.warns(UserWarning, match="Do not rely"):
+        ex = wc.explain(labels, X, names={2: "high"})
+    ax = ex.plot.certificate()
+    for line, name in zip(ax.lines[:3], ("in_sample", "held_out", "precision"), strict=True):
+        np.testing.assert_allclose(line.get_xdata(), getattr(ex.fidelity, name))
+    assert names(ax)[2].startswith("cluster 2 'high' (")
+    bold = [label.get_fontweight() == "bold" for label in ax.get_yticklabels()]
+    assert bold == [one in ex.fidelity.untrusted for one in (0, 1, 2)]
+    assert bold[:2] == [True, True]
+    assert f"{ex.fidelity.overall_held_out:.1%}" in ax.get_title()
+    with pytest.raises(ValueError, match="needs no certificate"):
+        wine.plot.certificate()
+
+
+# --- flipping ---------------------------------------------------------------------------------------
+
+
+def test_a_curve_of_algorithm_1(wine, wide):
+    ax = wine.plot.flipping(n_repeats=2)
+    expected = wc.metrics.flipping_auc(wine.origin.network, WINE, wine, n_repeats=2)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), expected.curve, atol=0.03)
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [one.split(":")[0] for one in told] == ["by relevance", "random order"]
+    areas = [float(one.split(": ")[1].split()[0]) for one in told]
+    assert areas[0] > areas[1] + 3.0
+    given = wc.plots.flipping({"neon": expected, "again": expected})
+    np.testing.assert_array_equal(given.lines[1].get_ydata(), expected.curve)
+    assert wc.plots.flipping(expected).get_title() == "How soon rows are in their cluster"
+    with pytest.raises(ValueError, match="expected at most 500 and got 5,000"):
+        wide.plot.flipping()
+    with pytest.raises(TypeError, match="float was given, expected an explanation, or results"):
+        wc.plots.flipping({"neon": 3.0})
+    removed = wc.metrics.flipping_auc(wine.origin.network, WINE[:9], wine[:9], n_repeats=1, order="delete")
+    assert wc.plots.flipping(removed).get_xlabel() == "columns removed, the most relevant first"
+    with pytest.raises(ValueError, match="draw them apart"):
+        wc.plots.flipping({"added": expected, "removed": removed})
+
+
+# --- history ----------------------------------------------------------------------------------------
+
+
+def test_a_history_of_phases():
+    class Trained:
+        history_ = {  # noqa: RUF012
+            "autoencoder": {"reconstruction": [3.0, 2.0, 1.5]},
+            "clustering": {"reconstruction": [1.4, 1.3], "compactness": [0.01, 0.02]},
+        }
+
+    ax = wc.plots.history(make_pipeline(StandardScaler(), Trained()))
+    assert [line.get_xdata().tolist() for line in ax.lines if len(line.get_xdata()) > 2] == [[1, 2, 3]]
+    assert [line.get_xdata().tolist() for line in ax.lines[1:3]] == [[4, 5], [4, 5]]
+    assert ax.lines[0].get_color() == ax.lines[1].get_color() != ax.lines[2].get_color()
+    assert ax.get_yscale() == "log"
+    assert [text.get_text() for text in ax.texts] == ["autoencoder", "clustering"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["reconstruction", "compactness"]
+    assert ax.get_title() == "The training of Trained: 5 epochs"
+    with pytest.raises(TypeError, match="KMeans has no history"):
+        wc.plots.history(KMeans(2))
+
+
 # --- all of them ------------------------------------------------------------------------------------
 
 DRAWN = {"bar": {}, "waterfall": {"row": 0}, "beeswarm": {}, "dots": {}, "heatmap": {}, "map": {}}
+DRAWN["distribution"] = {}
 DRAWN["duel"] = {"one": 0, "other": 1}
+
+
+def asked(ex, name):
+    return {"column": ex.feature_names[0]} if name == "distribution" else DRAWN[name]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -390,11 +495,11 @@ DRAWN["duel"] = {"one": 0, "other": 1}
 def test_axes_in_axes_out(name, size, request):
     """A picture on given axes is that on new ones of the same size, to the pixel."""
     ex = request.getfixturevalue(size)
-    alone = getattr(ex.plot, name)(**DRAWN[name])
+    alone = getattr(ex.plot, name)(**asked(ex, name))
     assert alone.get_title()
     figure = Figure(figsize=alone.figure.get_size_inches(), layout="constrained")
     ax = figure.subplots()
-    assert getattr(wc.plots, name)(ex, ax=ax, **DRAWN[name]) is ax
+    assert getattr(wc.plots, name)(ex, ax=ax, **asked(ex, name)) is ax
     first = pixels(alone)
     np.testing.assert_array_equal(first, pixels(ax))
     assert 0.01 < (first < 250).any(axis=-1).mean() < 0.95

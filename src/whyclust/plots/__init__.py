@@ -5,11 +5,15 @@ from typing import Any
 
 from whyclust.plots.bar import bar
 from whyclust.plots.beeswarm import beeswarm
+from whyclust.plots.certificate import certificate
+from whyclust.plots.distribution import distribution
 from whyclust.plots.dots import dots
 from whyclust.plots.duel import duel
+from whyclust.plots.flipping import flipping
 from whyclust.plots.gates_and_relevance import gates_and_relevance
 from whyclust.plots.generated import decoded_centers, interpolation, samples
 from whyclust.plots.heatmap import heatmap
+from whyclust.plots.history import history
 from whyclust.plots.map import map
 from whyclust.plots.number_of_clusters import number_of_clusters
 from whyclust.plots.registry import Plots, plot, registered
@@ -23,11 +27,15 @@ __all__ = [
     "Plots",
     "bar",
     "beeswarm",
+    "certificate",
     "decoded_centers",
+    "distribution",
     "dots",
     "duel",
+    "flipping",
     "gates_and_relevance",
     "heatmap",
+    "history",
     "interpolation",
     "map",
     "number_of_clusters",

@@ -92,23 +92,33 @@ def clipped(name: str, most: int = 32) -> str:
 
 def chosen_clusters(explanation: Explanation, cluster: Any, most: int) -> tuple[list[Any], str]:
     """Clusters to draw, and what is said where they are not all: the one or those named, or the largest."""
-    known = explanation.in_order(np.unique(explanation.clusters))
+    return _chosen(explanation, explanation.clusters, cluster, most, "one that is explained")
+
+
+def chosen_labels(explanation: Explanation, cluster: Any, most: int) -> tuple[list[Any], str]:
+    """The same of the clusters that rows are in, whichever was explained."""
+    return _chosen(explanation, explanation.labels, cluster, most, "one that has rows here")
+
+
+def _chosen(
+    explanation: Explanation, ids: NDArray, cluster: Any, most: int, expected: str
+) -> tuple[list[Any], str]:
+    found, counts = np.unique(ids, return_counts=True)
+    sizes = dict(zip(found.tolist(), counts.tolist(), strict=True))
+    known = explanation.in_order(sizes)
     if cluster is not None:
         listed = list(cluster) if np.iterable(cluster) and not isinstance(cluster, str) else [cluster]
         written = {str(one): one for one in known}
         for one in listed:
             if str(one) not in written:
+                told = ", ".join(list(written)[:10]) + (", …" if len(written) > 10 else "")
                 hint = did_you_mean(one, list(written))
-                raise ValueError(
-                    f"cluster={one!r}, expected one that is explained: {', '.join(list(written)[:10])}"
-                    f"{', …' if len(written) > 10 else ''}{hint}"
-                )
+                raise ValueError(f"cluster={one!r}, expected {expected}: {told}{hint}")
         return [written[str(one)] for one in listed], ""
     if len(known) <= most:
         return known, ""
-    sizes = [int((explanation.clusters == one).sum()) for one in known]
-    largest = np.sort(np.argsort(-np.asarray(sizes), kind="stable")[:most])
-    return [known[place] for place in largest], f"the {most} largest of {len(known)} clusters"
+    largest = set(sorted(known, key=lambda one: -sizes[one])[:most])
+    return [one for one in known if one in largest], f"the {most} largest of {len(known)} clusters"
 
 
 # --- columns -------------------------------------------------------------------------------------------
@@ -309,6 +319,11 @@ def short(value: float) -> str:
     if np.isnan(value):
         return "missing"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def cluster_colour(number: int) -> str:
+    """The colour of the cluster, or of the line, of this number; they come again after eight."""
+    return _COLOURS[number % len(_COLOURS)]
 
 
 # --- points -----------------------------------------------------------------------------------------

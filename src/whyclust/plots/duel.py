@@ -14,6 +14,7 @@ from whyclust.plots.drawing import (
     FOR,
     SUMMED,
     axes_of,
+    chosen_labels,
     clipped,
     line_labels,
     numbers_beside,
@@ -60,7 +61,7 @@ def duel(explanation: Explanation, one: Any, other: Any, *, top: int = 10, ax: A
     """
     refuse_other(explanation)
     top = whole_number("top", top)
-    one, other = (_member(explanation, cluster) for cluster in (one, other))
+    (one, other), _ = chosen_labels(explanation, [one, other], 2)
     if one == other:
         raise ValueError(f"duel({one!r}, {other!r}), expected two clusters.")
     upper, in_no_column = _side(explanation, one, other)
@@ -104,16 +105,6 @@ def duel(explanation: Explanation, one: Any, other: Any, *, top: int = 10, ax: A
         f"What separates {explanation.named(one)} from {explanation.named(other)}", fontsize=10, pad=18
     )
     return ax
-
-
-def _member(explanation: Explanation, cluster: Any) -> Any:
-    """A cluster that rows are in, as it is written."""
-    known = explanation.in_order(np.unique(explanation.labels))
-    written = {str(one): one for one in known}
-    if str(cluster) not in written:
-        listed = ", ".join(list(written)[:10]) + (", …" if len(written) > 10 else "")
-        raise ValueError(f"cluster {cluster!r} has no rows here, expected two of {listed}.")
-    return written[str(cluster)]
 
 
 def _side(explanation: Explanation, own: Any, rival: Any) -> tuple[NDArray, float]:
