@@ -85,7 +85,7 @@ def certificate(explanation: Explanation, *, ax: Any = None) -> Any:
         label.set_fontweight("bold" if is_weak else "normal")
     lowest = min(float(getattr(fidelity, name)[order].min()) for name, *_ in _MARKS)
     ax.set_xlim(min(0.8, lowest - 0.05), 1.01)
-    ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}" if share <= 1.0 else "")
+    ax.xaxis.set_major_formatter(lambda share, _: f"{100.0 * share:.3g}%" if share <= 1.0 else "")
     ax.grid(axis="y", color="#e8ebef", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.set_xlabel("share of rows", fontsize=8)
