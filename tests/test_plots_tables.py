@@ -451,6 +451,10 @@ def test_a_curve_of_algorithm_1(wine, wide):
         wide.plot.flipping()
     with pytest.raises(TypeError, match="float was given, expected an explanation, or results"):
         wc.plots.flipping({"neon": 3.0})
+    grouped = wc.explain(wine.origin.network, WINE, groups={"acid": ["malic_acid", "ash"]})
+    with pytest.raises(ValueError, match="explain without groups="):
+        grouped.plot.flipping()
+    assert wine[0].plot.flipping(background=WINE).get_title().endswith("(1 row)")
     removed = wc.metrics.flipping_auc(wine.origin.network, WINE[:9], wine[:9], n_repeats=1, order="delete")
     assert wc.plots.flipping(removed).get_xlabel() == "columns removed, the most relevant first"
     with pytest.raises(ValueError, match="draw them apart"):

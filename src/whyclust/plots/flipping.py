@@ -11,7 +11,7 @@ import numpy as np
 from whyclust._checks import whole_number
 from whyclust.explaining.explanation import Explanation
 from whyclust.metrics.flipping import FlippingResult, flipping_auc
-from whyclust.plots.drawing import NEITHER, axes_of, clipped, cluster_colour
+from whyclust.plots.drawing import NEITHER, axes_of, clipped, cluster_colour, rows_told
 from whyclust.plots.registry import plot
 
 _MOST_ROWS = 200
@@ -21,7 +21,9 @@ _MOST_COLUMNS = 500
 
 
 @plot
-def flipping(explanation: Any, *, n_repeats: int = 5, random_state: int = 0, ax: Any = None) -> Any:
+def flipping(
+    explanation: Any, *, n_repeats: int = 5, random_state: int = 0, background: Any = None, ax: Any = None
+) -> Any:
     """Draw how soon rows are in their cluster when the most relevant columns are added first.
 
     The better the order, the sooner the curve rises; the area under it is the score.
@@ -35,6 +37,8 @@ def flipping(explanation: Any, *, n_repeats: int = 5, random_state: int = 0, ax:
         Draws for each row and number of columns, of an explanation.
     random_state : int
         Of the draws, of an explanation.
+    background : table, optional
+        Rows that unknown columns are filled in from; by default those of the explanation.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -54,9 +58,9 @@ def flipping(explanation: Any, *, n_repeats: int = 5, random_state: int = 0, ax:
     """
     note = ""
     if isinstance(explanation, Explanation):
-        results, count = _scored(explanation, whole_number("n_repeats", n_repeats), random_state)
-        of = f" of {len(explanation):,}" if count < len(explanation) else ""
-        note = f" ({count:,}{of} rows)"
+        results, count = _scored(explanation, whole_number("n_repeats", n_repeats), random_state, background)
+        of = f"{count:,} of " if count < len(explanation) else ""
+        note = f" ({of}{rows_told(len(explanation))})"
     else:
         results = _read(explanation)
     orders = {result.order for result in results.values()}
@@ -107,24 +111,28 @@ def _read(given: Any) -> dict[str, FlippingResult]:
 
 
 def _scored(
-    explanation: Explanation, n_repeats: int, random_state: int
+    explanation: Explanation, n_repeats: int, random_state: int, background: Any
 ) -> tuple[dict[str, FlippingResult], int]:
     """The explanation's score, and that of columns in random order."""
     columns = explanation.shape[1]
     if columns > _MOST_COLUMNS:
         raise ValueError(
             f"Algorithm 1 costs the square of the number of columns, expected at most {_MOST_COLUMNS} and "
-            f"got {columns:,}: explain groups of them (wc.explain(..., groups=...))."
+            f"got {columns:,}: choose columns before the clustering (whyclust.select)."
         )
     network = explanation._origin().network
+    if explanation._origin().table.shape[1] != columns:
+        raise ValueError("Groups of columns are not added one by one: explain without groups=.")
     most = min(_MOST_ROWS, max(10, _MOST_STEPS // (columns * columns * n_repeats)))
     generator = np.random.default_rng(random_state)
     rows = np.sort(generator.permutation(len(explanation))[:most])
     part = explanation[rows]
+    if background is None:
+        background = explanation.data
     settings: dict[str, Any] = {
         "n_repeats": n_repeats,
         "random_state": random_state,
-        "background": explanation.data,
+        "background": background,
     }
     chance = generator.random(part.shape)
     return {
