@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from whyclust.plots.drawing import AGAINST, FOR
@@ -89,6 +89,16 @@ def test_bars_for_and_against_have_their_colours(wine):
     same_colours(ax)
     assert len(ax.patches) == 13
     assert "red speaks for the cluster, blue against it" in ax.get_xlabel()
+
+
+def test_as_much_red_and_blue_is_seen_as_speaks_for_and_against(wine):
+    """The picture itself, pixel by pixel: areas of both colours are as the sums of both signs."""
+    ax = wine[wine.clusters == 0].ask(cluster=2).plot.bar(top=20)
+    ax.figure.set_dpi(200)
+    seen = pixels(ax).reshape(-1, 3)
+    red, blue = ((seen == np.rint(255 * np.array(to_rgb(one)))).all(axis=1).sum() for one in (FOR, AGAINST))
+    widths = np.array([one.get_width() for one in ax.patches])
+    assert red / blue == pytest.approx(widths[widths > 0].sum() / -widths[widths < 0].sum(), rel=0.05)
 
 
 def test_bars_of_all_clusters(wine, many):
@@ -219,6 +229,15 @@ def test_missing_values_have_no_colour():
     ax = ex.plot.beeswarm()
     assert [len(one.get_offsets()) for one in ax.collections[::2]] == [int(name == "a") for name in names(ax)]
     assert "a = missing" in names(ex.plot.waterfall(row=5))
+
+
+def test_a_sum_outside_of_the_swarm_is_told(wide):
+    (told,) = [text.get_text() for text in wide.plot.beeswarm().texts]
+    kept = np.argsort(-np.abs(wide.values).mean(axis=0), kind="stable")[:10]
+    rest = wide.values.sum(axis=1) - wide.values[:, kept].sum(axis=1)
+    assert told == (
+        f"outside of the picture: from {rest.min():,.0f} to {rest.max():,.0f}, mean {rest.mean():,.0f}"
+    )
 
 
 def test_many_rows_are_drawn_in_part_and_it_says_so():

@@ -19,6 +19,7 @@ from whyclust.plots.drawing import (
     refuse_other,
     rest_of,
     rows_told,
+    short,
     strength_of,
     strongest,
 )
@@ -151,7 +152,7 @@ def _ranks(column: NDArray) -> NDArray:
 
 
 def _limits(axis: Any, lines: list[NDArray], *, summed: bool) -> None:
-    """An axis for the points of columns; a sum of thousands that lies far outside is counted at the edge."""
+    """An axis for the points of columns; a sum of thousands that lies far outside is told in numbers."""
     usual = np.concatenate([[0.0], *(lines[:-1] if summed else lines)])
     low, high = float(usual.min()), float(usual.max())
     span = (high - low) or 1.0
@@ -159,6 +160,14 @@ def _limits(axis: Any, lines: list[NDArray], *, summed: bool) -> None:
     if not summed or (rest.min() > low - 2.0 * span and rest.max() < high + 2.0 * span):
         return
     axis.set_xlim(low - 0.05 * span, high + 0.05 * span)
-    told = f"from {rest.min():,.4g} to {rest.max():,.4g}, mean {rest.mean():,.4g}"
-    axis.text(0.5, len(lines) - 1, told, fontsize=7, ha="center", va="center", color="#333333",
-              transform=axis.get_yaxis_transform(), bbox={"color": "w", "alpha": 0.8, "pad": 1})  # fmt: skip
+    told = f"from {short(rest.min())} to {short(rest.max())}, mean {short(rest.mean())}"
+    axis.text(
+        0.5,
+        len(lines) - 1,
+        f"outside of the picture: {told}",
+        transform=axis.get_yaxis_transform(),
+        fontsize=7,
+        ha="center",
+        va="center",
+        bbox={"color": "w", "alpha": 0.8, "pad": 1},
+    )
