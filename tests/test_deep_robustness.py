@@ -647,8 +647,8 @@ def test_the_report_of_images_shows_them(tmp_path):
     low, high = images.min(), images.max()
     np.testing.assert_allclose(picture[..., 0], (images[typical] - low) / (high - low), atol=0.003)
     own = explanation.images[typical] / np.abs(explanation.images[typical]).max()
-    # Blue where relevance is positive, red where it is negative, the stronger the farther from white.
-    assert ((heat[..., 2] > heat[..., 0]) == (own > 0))[np.abs(own) > 0.05].all()
-    np.testing.assert_allclose(1.0 - heat[..., 0][own > 0], own[own > 0] * (1 - 33 / 255), atol=0.003)
+    # Red where relevance is positive, blue where it is negative, the stronger the farther from white.
+    assert ((heat[..., 0] > heat[..., 2]) == (own > 0))[np.abs(own) > 0.05].all()
+    np.testing.assert_allclose(1.0 - heat[..., 2][own > 0], own[own > 0] * (1 - 43 / 255), atol=0.003)
     plain = wc.explain(model, images.reshape(30, -1)).to_html(tmp_path / "table.html").read_text()
     assert "<img" not in plain

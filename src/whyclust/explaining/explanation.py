@@ -333,7 +333,7 @@ class Explanation:
         return long_frame(self, wide) if long else wide
 
     def to_shap(self) -> Any:
-        """Return a ``shap.Explanation``, for shap's plots."""
+        """Return a ``shap.Explanation``, for shap's plots: red speaks for the cluster, as in ours."""
         try:
             import shap
         except ImportError:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from whyclust.inputs.kind import InputKind, input_kind
 
 # Ends of the colours of relevance, as those of the report's bars: for the cluster, and against it.
-_FOR, _AGAINST = np.array([33.0, 102.0, 172.0]), np.array([178.0, 24.0, 43.0])
+_FOR, _AGAINST = np.array([178.0, 24.0, 43.0]), np.array([33.0, 102.0, 172.0])
 
 
 @input_kind
@@ -31,7 +31,7 @@ class Images(InputKind):
     shape: tuple[int, ...]
 
     legend: ClassVar[str] = (
-        "Images above, below each the relevance of its pixels: blue speaks for the cluster, red against it."
+        "Images above, below each the relevance of its pixels: red speaks for the cluster, blue against it."
     )
 
     @classmethod

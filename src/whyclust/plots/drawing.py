@@ -1,4 +1,4 @@
-"""What several pictures are made of: figures, images, rows as a table of colours, colours of clusters."""
+"""What several pictures are made of: axes, the colours of for and against, images, tables, points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._checks import counted, did_you_mean
+from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
+
+# The one convention of all pictures, shap's too: red speaks for the cluster, blue against it. Both are
+# ends of SIGNED, which colour-blind people tell apart.
+FOR, AGAINST, NEITHER = "#b2182b", "#2166ac", "#8a929c"
+SIGNED = "RdBu_r"
+# Bars that sum several columns are paler.
+SUMMED = 0.5
+SAID = "red speaks for the cluster, blue against it"
 
 # Numbers are written into the cells of tables of at most so many columns.
 _MOST_WRITTEN = 14
@@ -45,6 +55,164 @@ def positions(rows: Any, count: int) -> list[int]:
     if not known or not ((asked >= 0) & (asked < count)).all():
         raise ValueError(f"rows={rows!r}, expected positions from 0 to {count - 1}.")
     return [int(row) for row in asked]
+
+
+# --- axes and what is said on them ---------------------------------------------------------------------
+
+
+def axes_of(ax: Any, width: float, height: float) -> Any:
+    """The axes given, or those of a new figure of so many inches."""
+    if ax is None:
+        return figure_type()(figsize=(width, height), layout="constrained").subplots()
+    if not hasattr(ax, "barh"):
+        raise TypeError(
+            f"ax is a {type(ax).__name__}, expected matplotlib axes: figure.subplots() makes them."
+        )
+    return ax
+
+
+def refuse_other(explanation: Any) -> None:
+    """Raise if this is no explanation."""
+    if not isinstance(explanation, Explanation):
+        kind = type(explanation).__name__
+        raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, X).")
+
+
+def measured(explanation: Explanation) -> tuple[str, str]:
+    """What values are, and what their colours say."""
+    if explanation.question.about == "ignored" or explanation.provenance.measures is not None:
+        return explanation.provenance.measures or "relevance", "red is positive, blue negative"
+    return "relevance", SAID
+
+
+def clipped(name: str, most: int = 32) -> str:
+    """A name that leaves room for the picture."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def chosen_clusters(explanation: Explanation, cluster: Any, most: int) -> tuple[list[Any], str]:
+    """Clusters to draw, and what is said where they are not all: the one or those named, or the largest."""
+    return _chosen(explanation, explanation.clusters, cluster, most, "one that is explained")
+
+
+def chosen_labels(explanation: Explanation, cluster: Any, most: int) -> tuple[list[Any], str]:
+    """The same of the clusters that rows are in, whichever was explained."""
+    return _chosen(explanation, explanation.labels, cluster, most, "one that has rows here")
+
+
+def _chosen(
+    explanation: Explanation, ids: NDArray, cluster: Any, most: int, expected: str
+) -> tuple[list[Any], str]:
+    found, counts = np.unique(ids, return_counts=True)
+    sizes = dict(zip(found.tolist(), counts.tolist(), strict=True))
+    known = explanation.in_order(sizes)
+    if cluster is not None:
+        listed = list(cluster) if np.iterable(cluster) and not isinstance(cluster, str) else [cluster]
+        written = {str(one): one for one in known}
+        for one in listed:
+            if str(one) not in written:
+                told = ", ".join(list(written)[:10]) + (", …" if len(written) > 10 else "")
+                hint = did_you_mean(one, list(written))
+                raise ValueError(f"cluster={one!r}, expected {expected}: {told}{hint}")
+        return [written[str(one)] for one in listed], ""
+    if len(known) <= most:
+        return known, ""
+    largest = set(sorted(known, key=lambda one: -sizes[one])[:most])
+    return [one for one in known if one in largest], f"the {most} largest of {len(known)} clusters"
+
+
+# --- columns -------------------------------------------------------------------------------------------
+
+
+def strongest(values: NDArray, top: int) -> tuple[NDArray, NDArray]:
+    """Columns of the largest absolute values, largest first, and all others."""
+    order = np.argsort(-np.abs(values), kind="stable")
+    # To sum up a single column in a line of its own would hide its name for nothing.
+    kept = len(order) if len(order) <= top + 1 else top
+    return order[:kept], order[kept:]
+
+
+def rest_of(count: int) -> str:
+    """What the line is called that sums the columns which are not drawn."""
+    return f"{count:,} other columns, summed"
+
+
+def strength_of(values: Any) -> NDArray:
+    """Mean absolute relevance of each column, block by block where values are kept as factors."""
+    if not hasattr(values, "blocks"):
+        return np.abs(values).mean(axis=0)
+    total = np.zeros(values.shape[1])
+    for _, block in values.blocks():
+        total += np.abs(block).sum(axis=0)
+    return total / max(len(values), 1)
+
+
+def signed(values: Any) -> list[str]:
+    """Colours of bars: for, against, or neither."""
+    return [FOR if value > 0 else AGAINST if value < 0 else NEITHER for value in np.atleast_1d(values)]
+
+
+def value_of(explanation: Explanation, row: int, column: int) -> str:
+    """The user's own value, in short."""
+    value = explanation._column(column)[row]
+    try:
+        return short(float(value))
+    except (TypeError, ValueError):
+        return clipped(str(value), 16)
+
+
+def numbers_beside(
+    axis: Any, places: Sequence[float], ends: Sequence[float], values: Sequence[float], long: Sequence[bool]
+) -> None:
+    """Numbers at the ends of bars, and an axis on which those of columns can be told apart.
+
+    Of thousands of columns the sum is far longer than any single one: bars that are called `long` run out of
+    the picture then, and an arrow says so.
+    """
+    usual = [0.0, *(end for end, is_long in zip(ends, long, strict=True) if not is_long)]
+    span = (max(usual) - min(usual)) or 1.0
+    if min(ends) > min(usual) - 2.0 * span and max(ends) < max(usual) + 2.0 * span:
+        usual = [0.0, *ends]
+        span = (max(usual) - min(usual)) or 1.0
+    low = min(usual) - 0.16 * span if min(usual) < 0 else 0.0
+    high = max(usual) + 0.16 * span if max(usual) > 0 else 0.0
+    axis.set_xlim(low, high if high > low else 1.0)
+    for place, end, value in zip(places, ends, values, strict=True):
+        outside = not low <= end <= high
+        right = (value >= 0) != outside
+        text = with_sign(value)
+        if outside:
+            text = f"{text} →" if value >= 0 else f"← {text}"
+        axis.annotate(
+            text,
+            (min(max(end, low), high), place),
+            xytext=(3 if right else -3, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=7,
+            color="w" if outside else "#333333",
+        )
+
+
+def with_sign(value: float) -> str:
+    """A number with its sign, in short."""
+    return f"{'+' if value > 0 else ''}{short(value)}"
+
+
+def line_labels(axis: Any, names: Sequence[str], size: float = 8.0) -> None:
+    """Names of lines, from the top to the bottom."""
+    axis.set_yticks(range(len(names)), names, fontsize=size)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.tick_params(axis="x", labelsize=8)
+
+
+def rows_told(count: int) -> str:
+    """So many rows, in words."""
+    return f"{count:,} rows" if count != 1 else counted(1, "row")
 
 
 # --- images -----------------------------------------------------------------------------------------
@@ -153,6 +321,11 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
+def cluster_colour(number: int) -> str:
+    """The colour of the cluster, or of the line, of this number; they come again after eight."""
+    return _COLOURS[number % len(_COLOURS)]
+
+
 # --- points -----------------------------------------------------------------------------------------
 
 
@@ -169,11 +342,38 @@ def points_on(axis: Any, x: NDArray, y: NDArray, codes: NDArray) -> None:
         axis.scatter(x[chosen], y[chosen], c=colours, marker=marker, s=size, alpha=0.7, linewidths=0)
 
 
+def cluster_key(axis: Any, names: Sequence[str]) -> None:
+    """The clusters' colours and markers, to the right of the axes."""
+    columns = -(-len(names) // 25)
+    axis.legend(
+        handles=_handles(names),
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        fontsize=8 if columns == 1 else 6.5,
+        frameon=False,
+        ncols=columns,
+        handletextpad=0.2,
+        columnspacing=0.8,
+    )
+
+
 def legend_outside(figure: Any, names: Sequence[str], title: str, *, below: bool = False) -> None:
     """The clusters' colours and markers, to the right of all that is drawn, or below it."""
+    figure.legend(
+        handles=_handles(names),
+        loc="outside lower center" if below else "outside right upper",
+        title=title,
+        fontsize=8,
+        title_fontsize=8,
+        ncols=min(len(names), 8) if below else -(-len(names) // 20),
+    )
+
+
+def _handles(names: Sequence[str]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    handles = [
+    return [
         Line2D(
             [],
             [],
@@ -186,11 +386,3 @@ def legend_outside(figure: Any, names: Sequence[str], title: str, *, below: bool
         )
         for code, name in enumerate(names)
     ]
-    figure.legend(
-        handles=handles,
-        loc="outside lower center" if below else "outside right upper",
-        title=title,
-        fontsize=8,
-        title_fontsize=8,
-        ncols=min(len(names), 8) if below else -(-len(names) // 20),
-    )

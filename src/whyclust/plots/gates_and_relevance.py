@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of
 from whyclust.explaining.explanation import Explanation
-from whyclust.plots.drawing import asked_shape, figure_type, finished, image_on, positions
+from whyclust.plots.drawing import SIGNED, asked_shape, figure_type, finished, image_on, positions
 from whyclust.plots.registry import plot
 
 # A reader takes in about this many columns, and rows.
@@ -113,7 +113,7 @@ def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list
     size = (2 * (0.3 * len(kept) + 1.6) + 1.0, 0.32 * len(names) + 1.9)
     figure = figure_type()(figsize=size, layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    colours = (("Greys", 0.0, 1.0), ("RdBu", -1.0, 1.0))
+    colours = (("Greys", 0.0, 1.0), (SIGNED, -1.0, 1.0))
     for axis, values, title, (colour, low, high) in zip(
         axes, (opened, relevance), _TITLES, colours, strict=True
     ):
@@ -144,7 +144,7 @@ def _images(lines: list[NDArray], names: list[str], shape: tuple[int, int, int])
         axes[1, place].imshow(gates, cmap="Greys_r", vmin=0.0, vmax=1.0)
         heat = relevance[place].reshape(shape).sum(axis=0)  # channels are summed
         bound = float(np.abs(heat).max()) or 1.0
-        axes[2, place].imshow(heat / bound, cmap="RdBu", vmin=-1.0, vmax=1.0)
+        axes[2, place].imshow(heat / bound, cmap=SIGNED, vmin=-1.0, vmax=1.0)
         for axis in axes[:, place]:
             axis.set_xticks([])
             axis.set_yticks([])

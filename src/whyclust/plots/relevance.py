@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
-from whyclust.plots.drawing import figure_type, finished, positions
+from whyclust.plots.drawing import SIGNED, figure_type, finished, positions
 from whyclust.plots.registry import plot
 
 # Rows that are drawn where none are named.
@@ -21,7 +21,7 @@ _MOST_ROWS = 10
 def relevance(
     explanation: Explanation, *, rows: Sequence[int] | None = None, path: str | Path | None = None
 ) -> Any:
-    """Draw images and the relevance of their pixels: blue speaks for the cluster, red against it.
+    """Draw images and the relevance of their pixels: red speaks for the cluster, blue against it.
 
     Colours are in units of the largest relevance of each image.
 
@@ -53,7 +53,7 @@ def relevance(
         axes[0, place].imshow(_picture(shown[place]), cmap="gray")
         # Rows near a border have little evidence to share: each image has a scale of its own.
         own = heat[row] / (np.abs(heat[row]).max() or 1.0)
-        drawn = axes[1, place].imshow(own, cmap="RdBu", vmin=-1.0, vmax=1.0)
+        drawn = axes[1, place].imshow(own, cmap=SIGNED, vmin=-1.0, vmax=1.0)
         name = explanation.named(explanation.clusters[row])
         axes[0, place].set_title(f"row {explanation.index[row]}\n{name}", fontsize=8)
         for axis in axes[:, place]:

@@ -13,13 +13,13 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is
 from whyclust.explaining.rows import explain_rows
 from whyclust.network.neuralizing import network_for
-from whyclust.plots.drawing import asked_shape, figure_type, finished, image_on, short
+from whyclust.plots.drawing import SIGNED, asked_shape, figure_type, finished, image_on, signed, value_of
 from whyclust.plots.two_spaces import asked
 
 # A reader takes in about this many bars.
 _MOST_BARS = 12
 _SIDES = ("What the clustering uses", "What it ignores")
-_NEGATIVE = "\nOrange: negative, against the cluster, or towards the mean of what is ignored."
+_NEGATIVE = "\nBlue: negative, against the cluster, or towards the mean of what is ignored."
 _SCALED = "Each side is scaled: its absolute values sum to 1."
 
 
@@ -83,12 +83,12 @@ def _scaled(values: NDArray) -> NDArray:
 def _bars(used: Explanation, sides: NDArray) -> Any:
     sizes = np.abs(sides)
     order = np.argsort(-sizes.max(axis=0), kind="stable")[:_MOST_BARS]
-    names = [f"{used.feature_names[column]} = {_value(used, column)}" for column in order]
+    names = [f"{used.feature_names[column]} = {value_of(used, 0, column)}" for column in order]
     figure = figure_type()(figsize=(8.5, 0.3 * len(order) + 1.9), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True, sharex=True)
     for axis, title, values, size in zip(axes, _SIDES, sides, sizes, strict=True):
         shown = values[order]
-        axis.barh(range(len(order)), shown, color=np.where(shown < 0, "#D55E00", "#0072B2"))
+        axis.barh(range(len(order)), shown, color=signed(shown))
         axis.axvline(0.0, color="k", linewidth=0.8)
         axis.set_title(title, fontsize=10)
         axis.tick_params(labelsize=8)
@@ -98,14 +98,6 @@ def _bars(used: Explanation, sides: NDArray) -> Any:
     axes[0].invert_yaxis()
     figure.supxlabel(_SCALED + _left_out(sides.shape[1]) + _NEGATIVE, fontsize=8)
     return figure
-
-
-def _value(used: Explanation, column: int) -> str:
-    value = used._column(column)[0]
-    try:
-        return short(float(value))
-    except (TypeError, ValueError):
-        return str(value)
 
 
 def _left_out(count: int) -> str:
@@ -123,10 +115,10 @@ def _maps(row: NDArray, sides: NDArray, shape: tuple[int, int, int]) -> Any:
     largest = float(np.abs(heat).max()) or 1.0
     drawn: Any = None
     for axis, title, values in zip(axes[1:], _SIDES, heat, strict=True):
-        drawn = axis.imshow(values, cmap="RdBu", vmin=-largest, vmax=largest)
+        drawn = axis.imshow(values, cmap=SIGNED, vmin=-largest, vmax=largest)
         axis.set_title(title, fontsize=10)
         axis.set_xticks([])
         axis.set_yticks([])
     figure.colorbar(drawn, ax=axes, label="share of relevance", fraction=0.03)
-    figure.supxlabel(_SCALED + "" + _NEGATIVE.replace("Orange", "Red"), fontsize=8)
+    figure.supxlabel(_SCALED + _NEGATIVE, fontsize=8)
     return figure
