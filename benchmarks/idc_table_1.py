@@ -119,7 +119,7 @@ def measure(
         points = X[np.random.default_rng(99).permutation(len(X))[:FLIPPED]]
         background = X[np.random.default_rng(98).permutation(len(X))[:300]]
         order = _explained(one, points, explanation, unseen)
-        area = flipping_auc(one, points, order, n_repeats=1, background=background)
+        area = flipping_auc(one, points, order, n_repeats=1, background=background, leave_out=False)
         found |= {"flipping": 100.0 * float(area.auc), "flipping error": 100.0 * float(area.error)}
     return found
 
