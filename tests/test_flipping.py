@@ -564,7 +564,7 @@ def test_leaving_a_row_out_is_a_density_without_it():
 
 
 def test_the_row_itself_flatters_every_order():
-    """In many columns a row is nearest to itself: in its cluster while the columns that decide are unknown."""
+    """In many columns a row is nearest to itself, and in its cluster before any column that decides."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(120, 12))
     X[60:, 0] += 6.0
