@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
-from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -155,8 +154,7 @@ def test_borders_are_judged_on_rows_that_did_not_draw_them():
 def test_long_clusters_are_told_by_gaussians():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(400, 2)) * [8, 0.5] + np.repeat([[0, 0], [0, 5]], 200, axis=0)
-    labels = GaussianMixture(2, n_init=5, random_state=0).fit_predict(X)
-    assert structure(X, labels, others=False).stands_out
+    assert structure(X, np.repeat([0, 1], 200), others=False).stands_out
     assert not structure(X, k_means(X, 2).labels_, others=False).stands_out
 
 
@@ -164,9 +162,9 @@ def test_long_clusters_are_told_by_gaussians():
 def test_where_it_cannot_be_asked_the_others_decide(case):
     import scipy.sparse as sp
 
-    X, labels = make_blobs(120, centers=3, n_features=5, random_state=1)
+    X, _ = make_blobs(120, centers=3, n_features=5, random_state=1)
     if case == "moons":
-        X, labels = make_moons(200, noise=0.05, random_state=0)
+        X, _ = make_moons(200, noise=0.05, random_state=0)
         subject, reason = DBSCAN(eps=0.3).fit(X), "neither centres nor Gaussians nor a kernel tell"
     elif case == "few rows":
         X = X[:16]
@@ -219,7 +217,7 @@ def test_the_error_is_that_of_other_samples():
     """Of many samples of the same kind, the standard deviation is near to what one of them states."""
     counts, errors = [], []
     for seed in range(12):
-        X, labels = make_blobs(150, centers=[[0, 0], [2.6, 0]], random_state=seed)
+        X, _ = make_blobs(150, centers=[[0, 0], [2.6, 0]], random_state=seed)
         found = structure(X, k_means(X, 2).labels_, others=False, random_state=seed)
         counts.append(found.apart)
         errors.append(found.error)
