@@ -8,6 +8,7 @@ from dataclasses import dataclass
 # From the best to the worst; what was not asked decides nothing.
 ANSWERS = ("yes", "with care", "no")
 NOT_ASKED = "not asked"
+WORDS = {"structure": "Structure?", "stability": "Stable?", "faithfulness": "Faithful?"}
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Answer:
     reason : str
         Why, as a part of a sentence.
     sentences : tuple of str
-        The numbers it rests on.
+        The numbers that it rests on.
     """
 
     question: str
@@ -49,31 +50,32 @@ def answered(question: str, doubts: Sequence[Doubt], well: str) -> Answer:
     return Answer(question, worst, reason)
 
 
-def opening(word: str, answer: Answer) -> str:
-    """The question in a word with its answer, and why it is not yes.
-
-    >>> opening("Stable?", Answer("stability", "no", "nothing comes back"))
-    'Stable? No: nothing comes back.'
-    """
-    reason = "" if answer.answer == ANSWERS[0] else f": {answer.reason}"
-    return f"{word} {answer.answer.capitalize()}{reason}."
-
-
 def headline(answers: Sequence[Answer]) -> tuple[str, str]:
     """The worst answer, and a sentence with the reasons of those that decide.
 
     >>> headline([Answer("structure", "not asked", "so"), Answer("faithfulness", "yes", "it is faithful")])
-    ('yes', 'Yes: it is faithful. Not asked: so.')
+    ('yes', 'Yes: it is faithful. Not asked: structure (so).')
     """
     asked = [one for one in answers if one.answer != NOT_ASKED]
     worst = max((one.answer for one in asked), key=ANSWERS.index)
     reasons = [one.reason for one in asked if one.answer == worst]
     told = f"{worst.capitalize()}: {_listed(reasons) if worst == ANSWERS[0] else '; '.join(reasons)}."
     # A yes to fewer questions says so.
-    left = [one.reason for one in answers if one.answer == NOT_ASKED]
+    left = [f"{one.question} ({one.reason})" for one in answers if one.answer == NOT_ASKED]
     if worst == ANSWERS[0] and left:
-        told += f" Not asked: {'; '.join(left)}."
+        told += f" Not asked: {', '.join(left)}."
     return worst, told
+
+
+def told_of(answer: Answer) -> list[str]:
+    """Sentences on one question: it and its answer first, with the reason where that is not yes.
+
+    >>> told_of(Answer("stability", "no", "nothing comes back", ("Fitted twice.", "That is all.")))
+    ['Stable? No: nothing comes back. Fitted twice.', 'That is all.']
+    """
+    reason = "" if answer.answer == ANSWERS[0] else f": {answer.reason}"
+    first = f"{WORDS[answer.question]} {answer.answer.capitalize()}{reason}."
+    return [" ".join([first, *answer.sentences[:1]]), *answer.sentences[1:]]
 
 
 def _listed(parts: list[str]) -> str:

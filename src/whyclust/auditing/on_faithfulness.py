@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from whyclust.auditing.answers import Answer, Doubt, answered, opening
+from whyclust.auditing.answers import Answer, Doubt, answered
 from whyclust.auditing.comparison import Comparison, paired
 from whyclust.cluster.fidelity import ENOUGH_AGREEMENT, Fidelity
 
@@ -30,7 +30,7 @@ def answer_faithfulness(comparison: Comparison, fidelity: Fidelity | None) -> An
     """Whether the relevances say what decides, and of what is explained."""
     doubts = [*_doubts_of_faithfulness(comparison), *_doubts_of_labels(fidelity)]
     answer = answered("faithfulness", doubts, _all_is_well(comparison, fidelity))
-    told = [f"{opening('Faithful?', answer)} {_areas(comparison)}", _methods(comparison)]
+    told = [_areas(comparison), _methods(comparison)]
     told += [] if fidelity is None else fidelity.sentences()
     return replace(answer, sentences=tuple(told))
 

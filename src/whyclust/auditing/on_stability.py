@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from whyclust.auditing.answers import NOT_ASKED, Answer, Doubt, answered, opening
+from whyclust.auditing.answers import NOT_ASKED, Answer, Doubt, answered
 from whyclust.auditing.on_structure import CLUSTERS_NAMED
 from whyclust.auditing.refits import PATTERN, STABLE, Refits
 
@@ -26,11 +26,9 @@ def answer_stability(refits: Refits, as_given: bool) -> Answer:
     """Whether clusters and relevances come back when the clustering is fitted again."""
     frame = refits.to_pandas()
     if frame is None and as_given:
-        sentence = f"Stable? Not asked: {refits.unknown}. They are explained as they are."
-        return Answer("stability", NOT_ASKED, f"whether clusters come back ({refits.unknown})", (sentence,))
+        return Answer("stability", NOT_ASKED, str(refits.unknown), ("They are explained as they are.",))
     if frame is None:
-        reason = f"how stable the clusters are is not known: {refits.unknown}"
-        return Answer("stability", "with care", reason, (f"Stable? Not known: {refits.unknown}.",))
+        return Answer("stability", "with care", f"how stable the clusters are is not known: {refits.unknown}")
     come = {1: "the cluster comes", 2: "both clusters come"}.get(
         len(frame), f"all {len(frame)} clusters come"
     )
@@ -39,8 +37,8 @@ def answer_stability(refits: Refits, as_given: bool) -> Answer:
         f"{frame['jaccard'].min():.2f})"
     )
     answer = answered("stability", _doubts_of(refits, frame), well)
-    words = (opening("Stable?", answer), "And:")
-    told = [f"{word} {one.sentence()}" for word, one in zip(words, refits.known.values(), strict=False)]
+    first, *others = [one.sentence() for one in refits.known.values()]
+    told = [first, *(f"And: {one}" for one in others)]
     return replace(answer, sentences=(*told, *_sampled(refits, frame)))
 
 

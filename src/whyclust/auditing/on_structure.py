@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from whyclust._checks import counted
-from whyclust.auditing.answers import NOT_ASKED, Answer, Doubt, answered, opening
+from whyclust.auditing.answers import NOT_ASKED, Answer, Doubt, answered
 from whyclust.auditing.standing import Standing
 from whyclust.cluster.structure import enough_support
 
@@ -27,8 +27,7 @@ def answer_structure(standing: Standing, as_given: bool) -> Answer:
     found = standing.found
     doubts = _of_outliers(standing)
     if found.unknown is not None and not doubts:
-        reason = f"whether there is structure at all ({found.unknown})"
-        return Answer("structure", NOT_ASKED, reason, (f"Structure? Not asked: {found.unknown}.",))
+        return Answer("structure", NOT_ASKED, found.unknown)
     if found.k > 1 and found.unknown is None:
         doubts += _of_support(standing, as_given)
     well = (
@@ -36,7 +35,7 @@ def answer_structure(standing: Standing, as_given: bool) -> Answer:
         f"{found.by_chance:.1f})"
     )
     answer = answered("structure", doubts, well)
-    return replace(answer, sentences=(opening("Structure?", answer) + _numbers(standing),))
+    return replace(answer, sentences=_numbers(standing))
 
 
 def _of_outliers(standing: Standing) -> list[Doubt]:
@@ -78,16 +77,16 @@ def _of_support(standing: Standing, as_given: bool) -> list[Doubt]:
     ]
 
 
-def _numbers(standing: Standing) -> str:
+def _numbers(standing: Standing) -> tuple[str, ...]:
     found = standing.found
     if found.unknown is not None:
-        return f" More was not asked: {found.unknown}."
+        return (f"More was not asked: {found.unknown}.",)
     if found.k < 2:
-        return ""
+        return ()
     told = (
-        f" {found.apart:.1f} ± {found.error:.1f} of {found.k} clusters stand apart, with few rows on their "
+        f"{found.apart:.1f} ± {found.error:.1f} of {found.k} clusters stand apart, with few rows on their "
         f"borders; of one lump cut in {found.k}, {found.by_chance:.1f} do."
     )
     if found.n_rows < standing.n_rows:
         told += f" Counted on a sample of {found.n_rows:,} of {standing.n_rows:,} rows."
-    return told
+    return (told,)

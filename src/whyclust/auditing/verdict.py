@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whyclust.auditing.answers import Answer, headline
+from whyclust.auditing.answers import Answer, headline, told_of
 from whyclust.auditing.comparison import Comparison
 from whyclust.auditing.on_faithfulness import answer_faithfulness
 from whyclust.auditing.on_stability import answer_stability
@@ -70,4 +70,4 @@ def judge(
         answer_faithfulness(comparison, fidelity),
     )
     trusted, first = headline(answers)
-    return Verdict(trusted, answers, (first, *(told for one in answers for told in one.sentences)))
+    return Verdict(trusted, answers, (first, *(told for one in answers for told in told_of(one))))
