@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_circles, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -39,6 +39,15 @@ def test_pieces_of_one_lump_are_not_trusted(lump, k):
     assert answers(found)["structure"] == "no"
     assert found.trusted == "no"
     assert "no better supported than one lump of all rows" in found.verdict[0]
+
+
+def test_noise_in_many_columns_is_one_lump():
+    """There centres tell their own rows only, which must not pass for a question that cannot be asked."""
+    X = np.random.default_rng(0).normal(size=(200, 60))
+    found = structure(X, k_means(X, 4).labels_, others=False)
+    assert found.unknown is None
+    assert found.apart == 0
+    assert not found.stands_out
 
 
 @pytest.mark.parametrize("away", [8, 5])
@@ -158,14 +167,20 @@ def test_long_clusters_are_told_by_gaussians():
     assert not structure(X, k_means(X, 2).labels_, others=False).stands_out
 
 
+def test_borders_around_which_anything_stands_apart_prove_nothing():
+    """A ring and what is inside it are told by a kernel, which cuts one lump as well."""
+    X, labels = make_circles(300, noise=0.05, factor=0.4, random_state=0)
+    assert structure(X, labels).unknown == "cut by such borders, pieces of one lump stand apart as well"
+
+
 @pytest.mark.parametrize("case", ["moons", "few rows", "sparse", "huge"])
 def test_where_it_cannot_be_asked_the_others_decide(case):
     import scipy.sparse as sp
 
     X, _ = make_blobs(120, centers=3, n_features=5, random_state=1)
     if case == "moons":
-        X, _ = make_moons(200, noise=0.05, random_state=0)
-        subject, reason = DBSCAN(eps=0.3).fit(X), "neither centres nor Gaussians nor a kernel tell"
+        X, _ = make_moons(600, noise=0.05, random_state=0)
+        subject, reason = DBSCAN(eps=0.2).fit(X), "neither centres nor Gaussians nor a kernel tell"
     elif case == "few rows":
         X = X[:16]
         subject, reason = k_means(X, 3), "16 rows are too few for 3 clusters"

@@ -22,10 +22,10 @@ from whyclust.cluster.choose_k import EACH_FURTHER, FEWEST_ROWS, ONE_CLUSTER
 
 BoolArray = NDArray[np.bool_]
 
-# Borders of these kinds are tried in turn, until one tells the clusters of held-out rows.
+# Kinds of borders: centres first, then the one that tells the clusters of most rows not seen.
 _KINDS = ("kmeans", "mixture", "kernel")
-_ENOUGH_AGREEMENT = 0.9
-# Other numbers of clusters that are tried: these, and up to twice the given one.
+_CENTRES_AGREE, _ENOUGH_AGREEMENT = 0.995, 0.9
+# Other numbers of clusters that are tried: these, and up to half as many more as were given.
 _TRIED, _MOST_TRIED = 10, 30
 # By more clusters than this another number must be better supported.
 _BETTER = 0.5
@@ -126,11 +126,14 @@ def structure(
         )
     apart, error = _apart(rows, codes, k, kind, generator)
     progress("Looking for structure: tables without any")
-    found = replace(found, apart=apart, error=error, by_chance=_by_chance(rows, k, kind, generator))
+    by_chance = _by_chance(rows, k, kind, generator)
+    if kind is not family(_KINDS[0]) and k - by_chance <= enough_support(k):
+        return replace(found, unknown="cut by such borders, pieces of one lump stand apart as well")
+    found = replace(found, apart=apart, error=error, by_chance=by_chance)
     if not others:
         return found
     progress("Looking for structure: other numbers of clusters")
-    largest = min(max(_TRIED, min(2 * k, _MOST_TRIED)), len(rows) // SMALLEST)
+    largest = min(max(_TRIED, min(3 * k // 2, _MOST_TRIED)), len(rows) // SMALLEST)
     counts = count_clusters(rows, range(2, largest + 1), kind, generator, lambda message: None)
     return replace(found, better=_better(found, counts))
 
@@ -184,16 +187,30 @@ def _embedded(rows: FloatArray, kind: Family, generator: np.random.Generator) ->
 
 
 def _kind_of(rows: FloatArray, labels: IntArray, k: int, generator: np.random.Generator) -> Family | None:
-    """Borders by which the clusters of rows are known that had no part in drawing them."""
-    for name in _KINDS:
-        kind = family(name)
-        points = _embedded(rows, kind, generator)
-        order = generator.permutation(len(rows))
-        fitted, held = order[: len(rows) // 2], order[len(rows) // 2 :]
-        drawn = kind.around(points[fitted], labels[fitted], k)
-        if (drawn.scores(points[held]).argmin(axis=1) == labels[held]).mean() >= _ENOUGH_AGREEMENT:
-            return kind
-    return None
+    """Borders of the kind that the clusters have; None where they have none of these.
+
+    Clusters of centres are known by their own rows: if the centres cannot tell others, nothing stands apart.
+    Gaussians and kernels can bend around any rows, so the clusters of others must be told.
+    """
+    centres, *others = (family(name) for name in _KINDS)
+    order = generator.permutation(len(rows))
+    if _agreement(rows, labels, k, centres, order, order) >= _CENTRES_AGREE:
+        return centres
+    fitted, held = order[: len(rows) // 2], order[len(rows) // 2 :]
+    told = [
+        (_agreement(_embedded(rows, kind, generator), labels, k, kind, fitted, held), kind)
+        for kind in (centres, *others)
+    ]
+    best, kind = max(told, key=lambda pair: pair[0])
+    return kind if best >= _ENOUGH_AGREEMENT else None
+
+
+def _agreement(
+    points: FloatArray, labels: IntArray, k: int, kind: Family, fitted: IntArray, judged: IntArray
+) -> float:
+    """Share of the judged rows whose cluster is told by borders of this kind, drawn by the fitted ones."""
+    found = kind.around(points[fitted], labels[fitted], k).scores(points[judged]).argmin(axis=1)
+    return float((found == labels[judged]).mean())
 
 
 def _apart(
