@@ -44,7 +44,9 @@ def one_run(data: str, model: str, seed: int) -> dict[str, Any]:
 
     def area(rows: np.ndarray, network: Any, **how: Any) -> Any:
         found = wc.explain(network, rows, background=known, **how)
-        return flipping_auc(net, rows, found, n_repeats=repeats, background=known, random_state=seed)
+        return flipping_auc(
+            net, rows, found, n_repeats=repeats, background=known, leave_out=False, random_state=seed
+        )
 
     curve = [area(chosen, with_rules(net, Gamma(gamma))).auc for gamma in GAMMAS]
     best = GAMMAS[int(np.argmax(curve))]

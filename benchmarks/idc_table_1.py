@@ -132,7 +132,7 @@ def measure(
         points = X[np.random.default_rng(99).permutation(len(X))[:FLIPPED]]
         background = X[np.random.default_rng(98).permutation(len(X))[:300]]
         order = _explained(one, points, explanation, unseen)
-        area = flipping_auc(one, points, order, n_repeats=1, background=background)
+        area = flipping_auc(one, points, order, n_repeats=1, background=background, leave_out=False)
         found |= {"flipping": float(area.auc), "flipping error": float(area.error)}
     return found
 

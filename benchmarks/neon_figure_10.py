@@ -40,6 +40,7 @@ def one_fit(
                 X,
                 wc.explain(replace(net, beta=net.beta * factor), X, **METHODS[rule]),
                 n_repeats=repeats,
+                leave_out=False,
                 random_state=seed,
             ).auc
             for factor in factors

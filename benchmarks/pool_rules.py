@@ -110,7 +110,7 @@ def one_fit(name: str, seed: int, repeats: int, max_rows: int | None) -> dict[st
     library = wc.explain(net, X, rule="min_take_most").values
     difference = np.abs(found["paper (min_take_most)"] - library).max() / np.abs(library).max()
     auc = {
-        rule: flipping_auc(net, X, values, n_repeats=repeats, random_state=seed).auc
+        rule: flipping_auc(net, X, values, n_repeats=repeats, leave_out=False, random_state=seed).auc
         for rule, values in found.items()
     }
     return {"seed": seed, "auc": auc, "difference_from_library": float(difference)}

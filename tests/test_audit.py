@@ -18,10 +18,12 @@ import whyclust as wc
 from sparse_rows import random_rows
 from whyclust.auditing.comparison import Comparison, paired, standing, usual
 from whyclust.auditing.refits import Refits
-from whyclust.auditing.subject import Subject, stratified
+from whyclust.auditing.standing import Standing
+from whyclust.auditing.subject import stratified
 from whyclust.auditing.verdict import judge
 from whyclust.cluster import KernelKMeans, PrototypeSurrogate, SoftKMeans
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.cluster.structure import Structure
 from whyclust.metrics import FlippingResult, Stability, flipping_auc, stability
 
 QUICK = {"n_repeats": 2, "n_refits": 2}
@@ -47,7 +49,14 @@ def test_separated_clusters_are_trusted():
     X = blobs()
     found = wc.audit(k_means(X), X, n_repeats=3, n_refits=3)
     assert found.trusted == "yes"
-    assert found.verdict[0].startswith("Yes: the relevances are faithful")
+    assert found.verdict[0].startswith("Yes: 3.0 of 3 clusters stand apart")
+    assert "all 3 clusters come back" in found.verdict[0]
+    assert "the relevances are faithful" in found.verdict[0]
+    assert [(one.question, one.answer) for one in found.answers] == [
+        ("structure", "yes"),
+        ("stability", "yes"),
+        ("faithfulness", "yes"),
+    ]
     assert (found.stability["reading"] == "highly stable").all()
     assert found.methods.set_index("method").loc["random", "neon_is"] == "ahead"
 
@@ -103,7 +112,7 @@ def test_numbers_are_those_of_the_metrics(wine):
     np.testing.assert_array_equal(found.stability["bootstrap"], bootstrap.to_pandas()["jaccard"])
     np.testing.assert_array_equal(found.stability["reseed"], reseed.to_pandas()["jaccard"])
     assert found.refits.relevance == min((bootstrap.pearson, reseed.pearson), key=lambda one: one.mean)
-    assert f"{direct['neon'].auc:.1f} ± {direct['neon'].error:.1f}" in found.verdict[1]
+    assert f"{direct['neon'].auc:.1f} ± {direct['neon'].error:.1f}" in found.answers[2].sentences[0]
     assert bootstrap.sentence() in " ".join(found.verdict)
 
 
@@ -155,7 +164,7 @@ def refits_of(jaccards, sizes=(50, 50), pearson=0.9):
 
 FAITHFUL = {"neon": [90.0, 92, 91, 93], "random": [70.0, 71, 73, 72]}
 CHANCE = {"neon": [90.0, 92, 91, 93], "random": [91.0, 91, 92, 92]}
-SUBJECT = Subject(net=None, table=None)
+APART = Standing(Structure(k=2, apart=2.0, by_chance=0.1, error=0.05, n_rows=100), n_rows=100)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +184,83 @@ SUBJECT = Subject(net=None, table=None)
     ],
 )
 def test_the_thresholds_of_the_verdict(areas, refits, answer, reason):
-    trusted, told = judge(comparison_of(**areas), refits, SUBJECT)
-    assert trusted == answer
-    assert told[0].lower().startswith(f"{answer}: ")
-    assert reason in told[0]
+    verdict = judge(APART, refits, comparison_of(**areas))
+    assert verdict.trusted == answer
+    assert verdict.sentences[0].lower().startswith(f"{answer}: ")
+    assert reason in verdict.sentences[0]
+
+
+def counted(**found):
+    return replace(APART, found=replace(APART.found, **found))
+
+
+# Of three clusters more than 1.5 must stand apart beyond chance.
+THREE = {"k": 3, "by_chance": 0.2, "error": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("standing", "answer", "reason"),
+    [
+        (counted(**THREE, apart=1.71), "yes", "1.7 of 3 clusters stand apart (of one lump cut in 3, 0.2)"),
+        (counted(**THREE, apart=1.69), "with care", "hardly better supported than one lump"),
+        (counted(**THREE, apart=1.59), "no", "no better supported than one lump of all rows (1.4 of 3"),
+        (counted(**THREE, apart=3.0, better=(5, 4.6)), "with care", "of 5 clusters 4.6 stand apart beyond"),
+        (counted(**THREE, apart=0.0, better=(2, 1.8)), "with care", "another number of clusters is better"),
+        (counted(**THREE, apart=0.0, better=(3, 2.9)), "with care", "another clustering is better supported"),
+        (replace(APART, outliers={7: 3}), "with care", "cluster 7 (3 rows) is far from all others"),
+        (replace(APART, outliers={7: 3, 9: 1}), "with care", "clusters 7 (3 rows), 9 (1 row) are far"),
+        (replace(counted(k=1), outliers={7: 3}), "no", "but for which all rows are in one cluster"),
+        (counted(unknown="the table is sparse"), "not asked", "the table is sparse"),
+    ],
+)
+def test_the_thresholds_of_structure(standing, answer, reason):
+    verdict = judge(standing, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL))
+    assert verdict.answers[0].answer == answer
+    assert reason in verdict.answers[0].reason
+    assert verdict.trusted == ("yes" if answer == "not asked" else answer)
+    # Also where it decides nothing, a reader learns that it was not asked.
+    assert reason in verdict.sentences[0]
+    assert verdict.sentences[1].lower().startswith(f"structure? {answer}")
+
+
+def test_the_worst_answer_decides_with_its_reason():
+    nothing = counted(**THREE, apart=0.0)
+    verdict = judge(nothing, refits_of([0.9, 0.74]), comparison_of(**FAITHFUL))
+    assert [one.answer for one in verdict.answers] == ["no", "with care", "yes"]
+    assert verdict.trusted == "no"
+    assert "no better supported than one lump" in verdict.sentences[0]
+    assert "1 has 0.74" not in verdict.sentences[0]
+    assert any(told.startswith("Stable? With care: ") and "1 has 0.74" in told for told in verdict.sentences)
+    verdict = judge(APART, refits_of([0.9, 0.9]), comparison_of(**CHANCE))
+    assert [one.answer for one in verdict.answers] == ["yes", "yes", "no"]
+    assert verdict.trusted == "no"
+
+
+def test_given_labels_are_taken_with_care_where_nothing_stands_apart():
+    unknown = Refits(unknown="labels were given, and labels cannot be fitted again")
+    verdict = judge(counted(**THREE, apart=0.0), unknown, comparison_of(**FAITHFUL), as_given=True)
+    assert [one.answer for one in verdict.answers] == ["with care", "not asked", "yes"]
+    assert verdict.trusted == "with care"
+
+
+def test_no_order_can_beat_chance_where_any_column_decides():
+    """From one column on all rows are in their cluster: the area of both is all that there is to have."""
+
+    def both(neon, chance):
+        found = comparison_of(neon=neon, random=chance)
+        curve = np.array([0.5, 1.0, 1.0])
+        return replace(
+            found, results={name: replace(one, curve=curve) for name, one in found.results.items()}
+        )
+
+    ceiling = [87.5] * 4
+    assert both(ceiling, ceiling).ceiling == 87.5
+    verdict = judge(APART, refits_of([0.9, 0.9]), both(ceiling, ceiling))
+    assert verdict.trusted == "yes"
+    assert "any column decides alone, and no order could have more than 87.5" in verdict.sentences[0]
+    # The same tie below the ceiling is one with chance.
+    lower = [86.0, 86.1, 86.2, 86.1]
+    assert judge(APART, refits_of([0.9, 0.9]), both(lower, lower)).trusted == "no"
 
 
 @pytest.mark.parametrize(
@@ -188,12 +270,12 @@ def test_the_thresholds_of_the_verdict(areas, refits, answer, reason):
 def test_fidelity_joins_the_verdict(held_out, answer):
     shares = np.array(held_out)
     fidelity = Fidelity(np.arange(2), np.array([60, 40]), np.ones(2), shares, np.ones(2))
-    subject = replace(SUBJECT, fidelity=fidelity, as_given=True)
     unknown = Refits(unknown="labels were given, and labels cannot be fitted again")
-    trusted, told = judge(comparison_of(**FAITHFUL), unknown, subject)
-    assert trusted == answer
-    assert fidelity.sentences()[0] in told
-    assert any("Not known: labels were given" in sentence for sentence in told)
+    verdict = judge(APART, unknown, comparison_of(**FAITHFUL), fidelity=fidelity, as_given=True)
+    assert verdict.trusted == verdict.answers[2].answer == answer
+    assert verdict.answers[1].answer == "not asked"
+    assert fidelity.sentences()[0] in verdict.sentences
+    assert any("Not asked: labels were given" in sentence for sentence in verdict.sentences)
 
 
 def test_labels():
@@ -414,6 +496,9 @@ def test_progress_is_told():
         "Scoring explanations: columns in random order",
         "Fitting 2 times again: bootstrap",
         "Fitting 2 times again: reseed",
+        "Looking for structure: clusters that stand apart",
+        "Looking for structure: tables without any",
+        "Looking for structure: other numbers of clusters",
     ]
 
 
@@ -454,22 +539,22 @@ def test_refits_that_fail_on_samples_of_the_rows_are_a_doubt():
 def test_another_method_is_ahead_only_where_the_whole_interval_says_so():
     """A difference of 5 on average, once 20 and otherwise 0, may be chance."""
     now_and_then = [110.0, 92, 91, 93]
-    answer, _ = judge(comparison_of(**FAITHFUL, ig=now_and_then), refits_of([0.9, 0.9]), SUBJECT)
-    assert answer == "yes"
+    verdict = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=now_and_then))
+    assert verdict.trusted == "yes"
     hardly = [90.9, 92.9, 91.9, 93.9]  # surely ahead, but by less than matters
-    answer, _ = judge(comparison_of(**FAITHFUL, ig=hardly), refits_of([0.9, 0.9]), SUBJECT)
-    assert answer == "yes"
+    verdict = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=hardly))
+    assert verdict.trusted == "yes"
     always = [95.0, 97, 96, 98]
-    answer, told = judge(comparison_of(**FAITHFUL, ig=always), refits_of([0.9, 0.9]), SUBJECT)
-    assert answer == "with care"
-    assert "'ig'" in told[0]
+    verdict = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=always))
+    assert verdict.trusted == "with care"
+    assert "'ig'" in verdict.sentences[0]
 
 
 def test_neon_has_one_spelling_in_a_sentence():
     worse, better = [80.0, 82, 81, 83], [95.0, 97, 96, 98]
-    _, told = judge(comparison_of(**FAITHFUL, ig=worse), refits_of([0.9, 0.9]), SUBJECT)
+    told = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=worse)).sentences
     assert "Best here is NEON; it is ahead of ig." in told
-    _, told = judge(comparison_of(**FAITHFUL, ig=better), refits_of([0.9, 0.9]), SUBJECT)
+    told = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=better)).sentences
     assert any(sentence.startswith("Best here is ig; NEON is behind ig (by ") for sentence in told)
 
 

@@ -519,3 +519,89 @@ def test_one_row_on_the_boundary_is_no_other_model():
     assert flipping_auc(model, many, replace(twice, assigned=np.concatenate([one, ex.assigned]))).auc > 0
     with pytest.raises(ValueError, match="of another model"):
         flipping_auc(model, X, replace(ex, assigned=three))
+
+
+def with_and_without(X, model, ex, **options):
+    return [flipping_auc(model, X, ex, leave_out=leave, **options) for leave in (True, False)]
+
+
+def test_a_row_is_not_filled_in_from_itself():
+    """The probabilities of all donors against a literal loop over the rows but the point's own."""
+    X, _ = blobs(30, 5)
+    density = KernelDensity.fit(X)
+    path = density.path(X, np.arange(5))
+    path.leave_out(density.at(np.arange(30)))
+    generator = np.random.default_rng(0)
+    order = np.array([generator.permutation(5) for _ in range(30)])
+    uniform = generator.random((40, 30))
+    for step in range(5):
+        chosen = choose(path.distances, uniform)
+        for i in range(30):
+            weights = []
+            for j in range(30):
+                known = order[i, :step]
+                square = sum(((X[i, c] - X[j, c]) / density.unit[c]) ** 2 for c in known)
+                weights.append(0.0 if i == j else np.exp(-0.5 * square))
+            edges = np.cumsum(weights) / np.sum(weights)
+            literal = np.array([np.flatnonzero(edges > u)[0] for u in uniform[:, i]])
+            assert (chosen[:, i] == literal).all()
+            assert i not in chosen[:, i]
+        path.reveal(order[:, step])
+
+
+def test_leaving_a_row_out_is_a_density_without_it():
+    """What is drawn for one point is what a density of the other rows gives, with the same numbers."""
+    X, _ = blobs(12, 3)
+    whole = KernelDensity.fit(X)
+    for own in range(12):
+        others = KernelDensity(np.delete(X, own, axis=0), whole.scale, whole.sigma)
+        paths = [whole.path(X[[own]], np.arange(3)), others.path(X[[own]], np.arange(3))]
+        paths[0].leave_out(np.array([own]))
+        for path in paths:
+            path.reveal(np.array([1]))
+        left, literal = (path.sample(50, np.random.default_rng(own)) for path in paths)
+        np.testing.assert_array_equal(left, literal)
+
+
+def test_the_row_itself_flatters_every_order():
+    """In many columns a row is nearest to itself, and in its cluster before any column that decides."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(120, 12))
+    X[60:, 0] += 6.0
+    model = KMeans(2, n_init=3, random_state=0).fit(X)
+    ex = wc.explain(model, X)
+    honest, flattered = with_and_without(X, model, -ex.values)
+    assert flattered.auc > honest.auc + 5
+    assert flipping_auc(model, X, -ex.values).auc == honest.auc
+    # What draws on no rows has nothing to leave out.
+    zero = with_and_without(X, model, ex, imputer="zero")
+    assert zero[0].auc == zero[1].auc
+
+
+def test_rows_are_known_by_position_or_by_their_values():
+    X, model = blobs(60)
+    ex = wc.explain(model, X)
+    by_position = flipping_auc(model, X, ex)
+    assert flipping_auc(model, X, ex, background=X.copy()).auc == by_position.auc
+    assert flipping_auc(model.predict, X, ex.values).auc == by_position.auc
+    assert flipping_auc(model.predict, X, ex.values, background=X.copy()).auc == by_position.auc
+    away = [flipping_auc(model, X, ex, background=X + 1e-3, leave_out=leave).auc for leave in (True, False)]
+    assert away[0] == away[1] != by_position.auc
+
+
+def test_rows_of_a_sampled_density_are_found():
+    rows = np.arange(40.0)[:, None] * [1.0, 2.0]
+    rows[7], rows[5] = rows[6], [-0.0, 0.0]
+    density = KernelDensity.fit(rows, max_rows=25, seed=3)
+    assert len(density.positions) == 25
+    found = density.at(np.array([*range(40), -1]))
+    for position in range(40):
+        taken = position in density.positions
+        assert (found[position] >= 0) == taken
+        if taken:
+            assert (density.rows[found[position]] == rows[position]).all()
+    assert found[-1] == -1
+    equal = density.equal_to(np.vstack([rows, [[0.5, 0.5]]]))
+    assert equal[-1] == -1
+    for position in density.positions:
+        assert (density.rows[equal[position]] == rows[position]).all()

@@ -331,6 +331,16 @@ def test_the_audit_comes_first(audited, tmp_path):
     assert page.index("Can I trust this?") < page.index("Cluster 0 ")
     for sentence in audit.verdict[1:]:
         assert sentence in text
+    # The three questions in their order, each with its own answer.
+    headings = re.findall(r"<h3>(.*?)</h3>", page)[:3]
+    asked = ["Is there structure at all?", "Do the clusters come back when fitted again?"]
+    assert [heading.split("? ")[0] + "?" for heading in headings] == [
+        *asked,
+        "Do the relevant columns decide?",
+    ]
+    assert [heading.split("? ")[1] for heading in headings] == [
+        one.answer.capitalize() for one in audit.answers
+    ]
     for row in audit.methods.to_dict("records"):
         assert f"{row['auc']:.1f} ± {row['se']:.1f}" in text
     for row in audit.stability.to_dict("records"):

@@ -68,7 +68,9 @@ def scored(net: Any, X: np.ndarray, methods: list[str], seed: int, repeats: int)
         if not explanation.values.any():  # PDA on an indicator that no single column changes
             left_out[method] = "zero everywhere: scored as a random order"
             explanation = replace(explanation, values=np.random.default_rng(seed).random(rows.shape))
-        result = flipping_auc(net, rows, explanation, n_repeats=repeats, background=X, random_state=seed)
+        result = flipping_auc(
+            net, rows, explanation, n_repeats=repeats, background=X, leave_out=False, random_state=seed
+        )
         scores[method], per_point[method] = result.auc, result.per_point
     beside = {rule: float(per_point[rule][sample].mean()) for rule in RULES if rule in per_point}
     return {"seed": seed, "auc": scores, "beside": beside, "seconds": seconds, "left_out": left_out}

@@ -82,6 +82,13 @@ class Comparison:
         floor = self.results["random"].auc
         return (self.results["neon"].auc - floor) / (100.0 - floor) if floor < 100.0 else 0.0
 
+    @property
+    def ceiling(self) -> float:
+        """The largest area that any order could have: all rows in their cluster from one column on."""
+        curve = self.results["random"].curve
+        inner = len(curve) - 2
+        return 100.0 * float(curve[0] / 2.0 + inner + curve[-1] / 2.0) / (len(curve) - 1)
+
     def to_pandas(self) -> pd.DataFrame:
         """One line per method, the best first; differences are from NEON, over the same points."""
         neon = self.results["neon"].per_point

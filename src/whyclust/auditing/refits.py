@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from whyclust.auditing.subject import Subject
+from whyclust._frames import take_rows
+from whyclust.auditing.subject import Subject, stratified
 from whyclust.metrics import Estimate, Stability, stability
 
 # How Hennig (2007) reads the mean Jaccard similarity of a cluster.
 HIGHLY_STABLE, STABLE, PATTERN = 0.85, 0.75, 0.6
+# Larger tables are sampled: refits of all their rows would take hours and say little more.
+MOST_REFITTED = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +31,15 @@ class Refits:
         Why nothing is known, where both are None.
     notes : tuple of str
         What was warned of during the refits.
+    n_rows : int or None
+        Rows that were fitted and compared, a sample of large tables; None where nothing was.
     """
 
     bootstrap: Stability | None = None
     reseed: Stability | None = None
     unknown: str | None = None
     notes: tuple[str, ...] = ()
+    n_rows: int | None = None
 
     @property
     def known(self) -> dict[str, Stability]:
@@ -78,8 +86,15 @@ def read_jaccard(value: float) -> str:
     return "a pattern" if value >= PATTERN else "not to be trusted"
 
 
-def refit(subject: Subject, *, n_refits: int, random_state: int, progress: Callable[[str], None]) -> Refits:
-    """Fit the subject's model again, on other rows and with other seeds."""
+def refit(
+    subject: Subject,
+    clusters: NDArray,
+    *,
+    n_refits: int,
+    random_state: int,
+    progress: Callable[[str], None],
+) -> Refits:
+    """Fit the subject's model again, on other rows and with other seeds; large tables are sampled."""
     if n_refits == 0:
         return Refits(unknown="refits were not asked for (n_refits=0)")
     if subject.model is None:
@@ -87,6 +102,8 @@ def refit(subject: Subject, *, n_refits: int, random_state: int, progress: Calla
     found: dict[str, Stability] = {}
     notes: list[str] = []
     parameters = subject.model.get_params(deep=True)
+    rows = stratified(clusters, MOST_REFITTED, np.random.default_rng(random_state))
+    data = subject.table.data if len(rows) == len(clusters) else take_rows(subject.table.data, rows)
     sources = ["bootstrap"]
     if any(name.rpartition("__")[2] == "random_state" for name in parameters):
         sources.append("reseed")
@@ -96,19 +113,28 @@ def refit(subject: Subject, *, n_refits: int, random_state: int, progress: Calla
         for source in sources:
             progress(f"Fitting {n_refits} times again: {source}")
             try:
-                found[source] = stability(
+                kept = stability(
                     subject.model,
-                    subject.table.data,
+                    data,
                     n_repeats=n_refits,
                     bootstrap=source == "bootstrap",
                     reseed=source == "reseed",
                     random_state=random_state,
                 )
+                # Clusters have the rows that they have, not those of the sample.
+                found[source] = replace(kept, sizes=_sizes(kept.clusters, clusters))
             except (TypeError, ValueError) as error:
                 notes.append(f"It could not be fitted again ({source}): {_one_line(error)}")
     notes += dict.fromkeys(f"In refits: {_one_line(warning.message)}" for warning in caught)
     unknown = None if found else notes[0][0].lower() + notes[0][1:].rstrip(".")
-    return Refits(found.get("bootstrap"), found.get("reseed"), unknown, tuple(notes if found else notes[1:]))
+    told = tuple(notes if found else notes[1:])
+    return Refits(found.get("bootstrap"), found.get("reseed"), unknown, told, len(rows))
+
+
+def _sizes(names: NDArray, clusters: NDArray) -> NDArray:
+    known, counts = np.unique(clusters, return_counts=True)
+    sizes = dict(zip(known.tolist(), counts.tolist(), strict=True))
+    return np.array([sizes.get(name, 0) for name in names.tolist()])
 
 
 def _one_line(text: object) -> str:

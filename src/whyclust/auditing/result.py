@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from whyclust.auditing.answers import Answer
 from whyclust.auditing.comparison import Comparison
 from whyclust.auditing.refits import Refits
+from whyclust.auditing.standing import Standing
 from whyclust.cluster.fidelity import Fidelity
 
 if TYPE_CHECKING:
@@ -24,9 +26,13 @@ class Audit:
     Attributes
     ----------
     trusted : {"yes", "with care", "no"}
-        The answer; :mod:`whyclust.auditing.verdict` has the thresholds.
+        The worst of the answers; :mod:`whyclust.auditing.verdict` says where the thresholds are.
     verdict : list of str
         Plain sentences, the first one the answer with its reasons.
+    answers : tuple of Answer
+        To each question (structure, stability, faithfulness): ``answer`` and ``reason``.
+    standing : Standing
+        How many clusters stand apart, in ``standing.found``, and outliers that are clusters.
     comparison : Comparison
         Results of Algorithm 1 for every method, in ``comparison.results``.
     refits : Refits
@@ -43,6 +49,8 @@ class Audit:
 
     trusted: str
     verdict: list[str]
+    answers: tuple[Answer, ...]
+    standing: Standing
     comparison: Comparison
     refits: Refits
     fidelity: Fidelity | None
@@ -77,6 +85,8 @@ class Audit:
         return {
             "trusted": self.trusted,
             "verdict": list(self.verdict),
+            "answers": {one.question: {"answer": one.answer, "reason": one.reason} for one in self.answers},
+            "structure": _plain(self.standing.to_json()),
             "best": self.best,
             "room": self.comparison.room,
             "methods": _records(self.methods),

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whyclust._checks import whole_number
 from whyclust.auditing.comparison import compare, read_methods
 from whyclust.auditing.refits import refit
 from whyclust.auditing.result import Audit
+from whyclust.auditing.standing import stand
 from whyclust.auditing.subject import Subject, rows_of, stratified, subject_of
 from whyclust.auditing.verdict import judge
 from whyclust.inputs.reading import InputTable, in_columns_of, read_input
@@ -37,10 +39,12 @@ def audit(
 ) -> Audit:
     """Measure whether the explanations of a clustering can be trusted, on the user's own rows.
 
-    Three questions are asked: do the relevances order the columns better than other methods and than
-    chance (Algorithm 1, :func:`whyclust.metrics.flipping_auc`); do clusters and relevances come back
-    when the clustering is fitted again (:func:`whyclust.metrics.stability`, on bootstrap samples and
-    with other seeds); and, for labels, does the surrogate reproduce them.
+    Three questions are asked: is there structure at all, do the clusters stand apart more than pieces of
+    one lump (as in :func:`whyclust.cluster.choose_k`); do clusters and relevances come back when the
+    clustering is fitted again (:func:`whyclust.metrics.stability`, on bootstrap samples and with other
+    seeds); and is the explanation faithful, do the relevances order the columns better than other methods
+    and than chance (Algorithm 1, :func:`whyclust.metrics.flipping_auc`) and, for labels, does the
+    surrogate reproduce them. The worst of the three answers is the audit's.
 
     Parameters
     ----------
@@ -59,7 +63,8 @@ def audit(
         How often the clustering is fitted again, on other rows and then with other seeds; 0 for never.
     max_rows : int
         At most this many rows are scored by Algorithm 1, drawn from every cluster in proportion to its
-        size; of tables with hundreds of columns fewer. Refits take all rows.
+        size; of tables with hundreds of columns fewer. Refits take up to 10,000 rows, and clusters that
+        stand apart are counted on up to 3,000.
     background : table, optional
         As in :func:`whyclust.explain`; also the rows from which imputed columns are drawn. By default X.
     random_state : int
@@ -70,7 +75,7 @@ def audit(
     Returns
     -------
     Audit
-        With ``trusted``, ``verdict``, ``methods`` and ``stability``.
+        With ``trusted``, ``verdict``, ``answers``, ``methods`` and ``stability``.
 
     Examples
     --------
@@ -131,18 +136,22 @@ def audit_subject(
     n_wanted = min(max_rows, _affordable(subject, n_repeats), len(clusters))
     rows = stratified(clusters, n_wanted, generator)
     known = subject.table if background is None else subject.net.read(background, "background")
-    known = _background(known, generator)
+    known, kept = _background(known, generator)
+    # Rows are left out of the density that fills them in, wherever they are in it.
+    own = _positions(rows, kept) if background is None else None
     comparison = compare(
         subject,
         rows,
-        Prepared.of(subject.net, rows_of(subject.table, rows), known),
+        Prepared.of(subject.net, rows_of(subject.table, rows), known, own),
         methods=methods,
         n_repeats=n_repeats,
         random_state=random_state,
         progress=tell,
     )
-    refits = refit(subject, n_refits=n_refits, random_state=random_state, progress=tell)
-    trusted, verdict = judge(comparison, refits, subject)
+    refits = refit(subject, clusters, n_refits=n_refits, random_state=random_state, progress=tell)
+    standing = stand(subject, clusters, random_state=random_state, progress=tell)
+    found = judge(standing, refits, comparison, fidelity=subject.fidelity, as_given=subject.as_given)
+    verdict = list(found.sentences)
     settings = {
         "n_rows": len(clusters),
         "n_scored": len(rows),
@@ -150,17 +159,21 @@ def audit_subject(
         "n_columns": int(subject.net.features.n_columns),
         "n_repeats": int(n_repeats),
         "n_refits": int(n_refits),
+        "n_refitted": refits.n_rows or 0,
+        "n_counted": standing.found.n_rows,
         "random_state": int(random_state),
     }
     if len(rows) < len(clusters):
         verdict.append(
             f"{len(rows):,} of {len(clusters):,} rows were scored, drawn from every cluster in proportion to "
-            "its size."
+            "its size; standard errors of areas are those of such a sample."
         )
     notes = [f"'{name}' was left out: {reason}" for name, reason in comparison.left_out.items()]
     return Audit(
-        trusted=trusted,
+        trusted=found.trusted,
         verdict=verdict,
+        answers=found.answers,
+        standing=standing,
         comparison=comparison,
         refits=refits,
         fidelity=subject.fidelity,
@@ -196,8 +209,16 @@ def _affordable(subject: Subject, n_repeats: int) -> int:
     return MOST_NUMBERS // each
 
 
-def _background(table: InputTable, generator: np.random.Generator) -> InputTable:
+def _background(table: InputTable, generator: np.random.Generator) -> tuple[InputTable, NDArray]:
+    """A sample of a table, and the positions of its rows."""
     n_rows = table.shape[0]
     if n_rows <= MOST_BACKGROUND:
-        return table
-    return rows_of(table, np.sort(generator.choice(n_rows, MOST_BACKGROUND, replace=False)))
+        return table, np.arange(n_rows)
+    kept = np.sort(generator.choice(n_rows, MOST_BACKGROUND, replace=False))
+    return rows_of(table, kept), kept
+
+
+def _positions(rows: NDArray, kept: NDArray) -> NDArray:
+    """Where rows are among those that were kept, −1 where they are not."""
+    found = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
+    return np.where(kept[found] == rows, found, -1)

@@ -46,6 +46,7 @@ class Partition:
 
 
 Path = Callable[[FloatArray, Sequence[int], int], Iterator[tuple[int, Partition]]]
+Around = Callable[[FloatArray, IntArray, int], Partition]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Family:
     ----------
     path : callable
         ``path(X, ks, seed)`` yields k and a partition for each k that X has enough distinct rows for.
+    around : callable
+        ``around(X, labels, k)`` is the partition of this kind that rows with known labels, 0 to k − 1, make.
     embed : callable or None
         ``embed(X, seed)`` returns the points that are clustered, where these are not the rows themselves.
     n_splits, n_references : int
@@ -65,6 +68,7 @@ class Family:
     """
 
     path: Path
+    around: Around
     embed: Callable[[FloatArray, int], FloatArray] | None = None
     n_splits: int = 4
     n_references: int = 3
@@ -152,36 +156,56 @@ def _around(centers: FloatArray, labels: IntArray) -> Partition:
     )
 
 
+def around_means(X: FloatArray, labels: IntArray, k: int) -> Partition:
+    """The mean of each label's rows, the nearest of which is a row's cluster."""
+    members = (labels == np.arange(k)[:, None]).astype(float)
+    # A label without rows is near to none.
+    counts = members.sum(axis=1)
+    means = members @ X / np.maximum(counts, 1.0)[:, None]
+    means[counts == 0] = 1e6 * (1.0 + np.abs(X).max())
+    return _around(means, labels)
+
+
 def mixture_path(X: FloatArray, ks: Sequence[int], seed: int) -> Iterator[tuple[int, Partition]]:
     """Gaussian mixtures, started from k-means, for each k that leaves enough rows for every covariance."""
+    n_rows, n_columns = X.shape
+    most = max(n_rows // (_ROWS_PER_COLUMN * (n_columns + 1)), 2)
+    for k, start in k_means_path(X, [k for k in ks if k <= most], seed):
+        yield k, _mixture(X, start.labels, k, _STEPS_OF_MIXTURES, seed)
+
+
+def around_gaussians(X: FloatArray, labels: IntArray, k: int) -> Partition:
+    """A Gaussian of each label's rows; the most probable is a row's cluster."""
+    return _mixture(X, labels, k, 1, 0)
+
+
+def _mixture(X: FloatArray, start: IntArray, k: int, steps: int, seed: int) -> Partition:
+    """A mixture after so many steps from the Gaussians of these labels."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
-    n_rows, n_columns = X.shape
     ridge = 1e-3 * float(X.var(axis=0).mean()) or 1.0
-    most = max(n_rows // (_ROWS_PER_COLUMN * (n_columns + 1)), 2)
-    for k, start in k_means_path(X, [k for k in ks if k <= most], seed):
-        means, precisions = _moments(X, start.labels, k, ridge)
-        sizes = np.bincount(start.labels, minlength=k) + 1.0
-        model = GaussianMixture(
-            k,
-            weights_init=sizes / sizes.sum(),
-            means_init=means,
-            precisions_init=precisions,
-            reg_covar=ridge,
-            max_iter=_STEPS_OF_MIXTURES,
-            random_state=seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X)
-        scores = _mixture_scores(model)
-        own = scores(X)
-        labels = own.argmin(axis=1)
-        rise = own - own[np.arange(n_rows), labels][:, None]
-        counts = np.bincount(labels, minlength=k)
-        members = labels == np.arange(k)[:, None]
-        yield k, Partition(labels, scores, members @ rise / np.maximum(counts, 1)[:, None])
+    means, precisions = _moments(X, start, k, ridge)
+    sizes = np.bincount(start, minlength=k) + 1.0
+    model = GaussianMixture(
+        k,
+        weights_init=sizes / sizes.sum(),
+        means_init=means,
+        precisions_init=precisions,
+        reg_covar=ridge,
+        max_iter=steps,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    scores = _mixture_scores(model)
+    own = scores(X)
+    labels = own.argmin(axis=1)
+    rise = own - own[np.arange(len(X)), labels][:, None]
+    counts = np.bincount(labels, minlength=k)
+    members = labels == np.arange(k)[:, None]
+    return Partition(labels, scores, members @ rise / np.maximum(counts, 1)[:, None])
 
 
 def _mixture_scores(model: object) -> Callable[[FloatArray], FloatArray]:
@@ -218,8 +242,8 @@ def kernel_columns(X: FloatArray, seed: int) -> FloatArray:
     return points - points.mean(axis=0)
 
 
-_FAMILIES["kmeans"] = Family(k_means_path)
+_FAMILIES["kmeans"] = Family(k_means_path, around_means)
 # Its clusters are those of the nearest prototypes.
-_FAMILIES["soft"] = Family(k_means_path)
-_FAMILIES["kernel"] = Family(k_means_path, embed=kernel_columns)
-_FAMILIES["mixture"] = Family(mixture_path, n_splits=2, n_references=1, most_rows=2000)
+_FAMILIES["soft"] = Family(k_means_path, around_means)
+_FAMILIES["kernel"] = Family(k_means_path, around_means, embed=kernel_columns)
+_FAMILIES["mixture"] = Family(mixture_path, around_gaussians, n_splits=2, n_references=1, most_rows=2000)

@@ -121,6 +121,40 @@ def tallies(
     return found
 
 
+def tally_of(
+    points: FloatArray,
+    labels: IntArray,
+    k: int,
+    family: Family,
+    n_splits: int,
+    generator: np.random.Generator,
+) -> Tally:
+    """Judge clusters that are given, whoever found them, by halves in which their labels are known.
+
+    Nothing is clustered again: whether clusters come back in refits is another question.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, n_features)
+        As the family embeds them.
+    labels : ndarray of shape (n_samples,)
+        0 to k − 1.
+    k : int
+    family : Family
+        What kind of borders the clusters have.
+    n_splits : int
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    Tally
+    """
+    found = Tally(labels, k)
+    for fitted, held in _halves(len(points), n_splits, generator):
+        found.add(family.around(points[fitted], labels[fitted], k), points[held], held)
+    return found
+
+
 def _halves(
     n_rows: int, n_splits: int, generator: np.random.Generator
 ) -> Iterator[tuple[IntArray, IntArray]]:

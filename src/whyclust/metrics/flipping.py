@@ -84,6 +84,7 @@ def flipping_auc(
     n_repeats: int = 20,
     order: str = "insert",
     background: Any = None,
+    leave_out: bool = True,
     random_state: int = 0,
 ) -> FlippingResult:
     """Score an explanation by Algorithm 1 of the paper.
@@ -112,6 +113,10 @@ def flipping_auc(
         Add columns to an empty point (the paper), or remove them from the whole one.
     background : table, optional
         Rows of the kernel density, or of the mean; X by default.
+    leave_out : bool
+        Leave each point out of the kernel density that fills it in. Otherwise it is often filled in from
+        itself, and in its cluster whatever the order of columns. False is the paper's protocol. Of a
+        background that is not X, a row with the same values is left out.
     random_state : int
         The same number gives the same draws to all explanations, which are then compared in pairs.
 
@@ -136,14 +141,14 @@ def flipping_auc(
     n_repeats = whole_number("n_repeats", n_repeats, 1)
     random_state = whole_number("random_state", random_state, 0)
     setting = _setting(model, X, background, explanation_in(explanation))
-    return _score(setting, explanation, imputer, n_repeats, order, random_state)
+    return _score(setting, explanation, imputer, n_repeats, order, leave_out, random_state)
 
 
 def flipping_of(
     prepared: Prepared, explanation: Explanation, *, n_repeats: int, random_state: int
 ) -> FlippingResult:
     """`flipping_auc` of an explanation of rows that are prepared, as by default."""
-    return _score(_Setting.of(prepared), explanation, "kde", n_repeats, "insert", random_state)
+    return _score(_Setting.of(prepared), explanation, "kde", n_repeats, "insert", True, random_state)
 
 
 def _score(
@@ -152,19 +157,21 @@ def _score(
     imputer: str | Callable[..., Any],
     n_repeats: int,
     order: str,
+    leave_out: bool,
     random_state: int,
 ) -> FlippingResult:
     explained = explanation_in(explanation)
     relevance = _read_relevance(explanation, explained, setting)
     clusters = setting.assigned if explained is None else explained.clusters
     filler = _imputer(imputer, setting)
+    own = setting.own(filler) if leave_out and isinstance(filler, KernelDensity) else None
     generator = np.random.default_rng(random_state)
     # Reversed, removal is insertion from the least relevant column on.
     signed = -relevance if order == "insert" else relevance
     ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
     hits = np.empty((setting.n_columns + 1, n_repeats, len(relevance)), dtype=np.float32)
     for inside, rows in setting.judges(explained):
-        hits[:, :, rows] = _curves(filler, setting, rows, ranks, clusters, inside, n_repeats, generator)
+        hits[:, :, rows] = _curves(filler, own, setting, rows, ranks, clusters, inside, n_repeats, generator)
     if order == "delete":
         hits = hits[::-1]
     areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / setting.n_columns  # repeats × points
@@ -186,6 +193,7 @@ def _standard_error(values: NDArray) -> float:
 
 def _curves(
     filler: Imputer,
+    own: NDArray | None,
     setting: _Setting,
     rows: NDArray,
     ranks: NDArray,
@@ -202,6 +210,8 @@ def _curves(
     for start in range(0, n_points, size):
         block = slice(start, start + size)
         path = filler.path(points[block], setting.sources)
+        if own is not None:
+            path.leave_out(own[rows][block])
         for step in range(n_columns + 1):
             if step:
                 path.reveal(ranks[block, step - 1])
@@ -246,6 +256,14 @@ class _Setting:
     def density(self) -> KernelDensity:
         """The kernel density of the background."""
         return KernelDensity.fit(self.known) if self.prepared is None else self.prepared.density
+
+    def own(self, density: KernelDensity) -> NDArray:
+        """The row of the density that each point is itself, −1 where it is not among them."""
+        if self.prepared is not None:
+            return self.prepared.own
+        if self.known is self.points:
+            return density.at(np.arange(len(self.points)))
+        return density.equal_to(self.points)
 
     @property
     def order(self) -> NDArray | None:

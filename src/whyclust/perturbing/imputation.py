@@ -59,6 +59,12 @@ class Path(ABC):
     def learn(self, rows: NDArray, encoded: NDArray) -> None:  # noqa: B027
         """Take note of encoded columns, one for each of these points, that became known."""
 
+    def leave_out(self, own: NDArray) -> None:  # noqa: B027
+        """Fill no point in from itself: `own` is its row among those of the imputer, −1 where it has none.
+
+        Constants and functions draw on no rows, so there is nothing to leave out.
+        """
+
     @abstractmethod
     def guess(self, n_draws: int, generator: np.random.Generator) -> NDArray:
         """Values for all columns; known ones are put in their place afterwards."""
@@ -148,11 +154,14 @@ class KernelDensity:
         and tell no row from another.
     sigma : float
         Width of the Gaussians, in units of `scale`.
+    positions : ndarray of int of shape (n_rows,), optional
+        Where `rows` are among those it was fitted on, in increasing order; by default they are all of them.
     """
 
     rows: NDArray
     scale: NDArray
     sigma: float
+    positions: NDArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -167,13 +176,30 @@ class KernelDensity:
                 f"A kernel density needs two rows or more, found {len(rows)}: pass background= with the data "
                 "they come from."
             )
+        positions = np.arange(len(rows))
         if len(rows) > max_rows:
-            chosen = np.random.default_rng(seed).choice(len(rows), max_rows, replace=False)
-            rows = rows[np.sort(chosen)]
+            positions = np.sort(np.random.default_rng(seed).choice(len(rows), max_rows, replace=False))
+            rows = rows[positions]
         scale = rows.std(axis=0)
         scale[scale <= 1e-12 * np.abs(rows).max(axis=0)] = 0.0
         moving = scale > 0
-        return cls(rows, scale, bandwidth(rows[:, moving] / scale[moving]) if moving.any() else 1.0)
+        sigma = bandwidth(rows[:, moving] / scale[moving]) if moving.any() else 1.0
+        return cls(rows, scale, sigma, positions)
+
+    def at(self, positions: NDArray) -> NDArray:
+        """Rows that were at these positions when it was fitted; −1 where they were not taken, or none."""
+        kept = np.arange(self.n_rows) if self.positions is None else self.positions
+        found = np.minimum(np.searchsorted(kept, positions), self.n_rows - 1)
+        return np.where(kept[found] == positions, found, -1)
+
+    def equal_to(self, points: NDArray) -> NDArray:
+        """For each point a row with the same values, −1 where there is none.
+
+        Of several equal rows it does not matter which one is left out: the others are the same.
+        """
+        # Zeros have two signs, which differ in their bytes.
+        known = {row.tobytes(): place for place, row in enumerate(self.rows + 0.0)}
+        return np.array([known.get(point.tobytes(), -1) for point in points + 0.0], dtype=np.intp)
 
     @property
     def unit(self) -> NDArray:
@@ -225,6 +251,11 @@ class _DensityPath(Path):
         self.scaled_rows = np.ascontiguousarray(density.in_units(density.rows).T)
         self.scaled_points = density.in_units(points)
         self.distances = np.zeros((len(points), len(density.rows)))
+
+    def leave_out(self, own: NDArray) -> None:
+        among = np.flatnonzero(own >= 0)
+        # At an infinite distance, which stays so whatever becomes known.
+        self.distances[among, own[among]] = np.inf
 
     def learn(self, rows: NDArray, encoded: NDArray) -> None:
         difference = self.scaled_rows[encoded]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.inputs.reading import InputTable
@@ -26,17 +27,22 @@ class Prepared:
         The rows, which the network has read.
     known : InputTable or None
         The data that rows come from, which the network has read; None for the rows themselves.
+    positions : ndarray of int of shape (n_rows,) or None
+        Where the rows are among `known`, −1 for those that are not, if the caller knows.
     """
 
     net: Neuralized
     table: InputTable
     known: InputTable | None = None
+    positions: NDArray | None = None
 
     @classmethod
-    def of(cls, net: Neuralized, table: InputTable, background: Any = None) -> Prepared:
+    def of(
+        cls, net: Neuralized, table: InputTable, background: Any = None, positions: NDArray | None = None
+    ) -> Prepared:
         """Prepare rows that the network has read, and a background as a user gives it."""
         known = None if background is None else net.read(background, "background")
-        return cls(_silent(net), table, known)
+        return cls(_silent(net), table, known, positions)
 
     @cached_property
     def rows(self) -> EncodedRows:
@@ -52,6 +58,15 @@ class Prepared:
     def density(self) -> KernelDensity:
         """The kernel density of the background."""
         return KernelDensity.fit(self.background)
+
+    @cached_property
+    def own(self) -> NDArray:
+        """The row of the density that each row is itself, −1 where it is not among them."""
+        if self.positions is not None:
+            return self.density.at(self.positions)
+        if self.known is None:
+            return self.density.at(np.arange(len(self.rows.points)))
+        return self.density.equal_to(self.rows.points)
 
     @cached_property
     def assigned(self) -> NDArray:

@@ -55,6 +55,8 @@ def trust(explanation: Explanation, audit: Audit | None) -> dict[str, Any] | Non
         "grade": audit.trusted.replace(" ", "-"),
         "answer": answer,
         "reason": reason[:1].upper() + reason[1:],
+        "answers": {one.question: one.answer.capitalize() for one in audit.answers},
+        "structure": _structure(audit),
         "sentences": others,
         "notes": audit.notes,
         **_methods(audit.methods),
@@ -63,6 +65,13 @@ def trust(explanation: Explanation, audit: Audit | None) -> dict[str, Any] | Non
         "settings": audit.settings,
         "unknown": audit.refits.unknown,
     }
+
+
+def _structure(audit: Audit) -> list[str]:
+    """Why the clusters do not stand apart, if they do not, and what was counted."""
+    answer = next(one for one in audit.answers if one.question == "structure")
+    reason = [] if answer.answer == "yes" else [f"{answer.reason[:1].upper()}{answer.reason[1:]}."]
+    return [*reason, *answer.sentences]
 
 
 def _methods(table: pd.DataFrame) -> dict[str, Any]:
