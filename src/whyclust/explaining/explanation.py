@@ -184,9 +184,7 @@ class Explanation:
         if isinstance(rows, tuple) and len(rows) == 2:
             return relevance_of(self[rows[0]], rows[1])
         if isinstance(rows, tuple) or rows is None:
-            raise TypeError(
-                f"[{rows!r}] is no choice of rows, or of rows and columns: ex[:3, 'age']."
-            )
+            raise TypeError(f"[{rows!r}] is no choice of rows, or of rows and columns: ex[:3, 'age'].")
         positions = positions_of(self, rows)
         try:
             chosen = np.atleast_1d(np.arange(len(self))[positions])
