@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, load_wine, make_blobs, make_circles, make_moons
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 import whyclust as wc
 from whyclust.auditing.standing import compared, stand
@@ -91,8 +91,12 @@ def test_outliers_are_named_as_such():
     outlier = int(model.labels_[0])
     assert found.standing.outliers == {outlier: 3}
     assert found.trusted == "with care"
-    assert f"cluster {outlier} (3 rows) is far from all others: outliers, and no finding" in found.verdict[0]
-    assert "leave these rows out" in found.verdict[0]
+    assert f"cluster {outlier} (3 rows) is far from all others, outliers and no finding" in found.verdict[0]
+    assert "leave these rows out and cluster again" in found.verdict[0]
+    # Which helps, and other units do not.
+    assert wc.audit(k_means(X[3:], 2), X[3:], **FEW).trusted == "yes"
+    scaled = make_pipeline(RobustScaler(), KMeans(3, n_init=5, random_state=0)).fit(X)
+    assert wc.audit(scaled, X, **FEW).standing.outliers
     # The two clusters beside them are judged as if they were not there.
     assert found.standing.found.k == 2
     assert found.standing.found.stands_out
@@ -103,7 +107,7 @@ def test_one_cluster_and_outliers_are_no_structure():
     X = with_outliers()
     found = wc.audit(k_means(X, 2), X, **FEW)
     assert answers(found)["structure"] == found.trusted == "no"
-    assert "but for which all rows are in one cluster" in found.verdict[0]
+    assert "without which all rows are in one cluster" in found.verdict[0]
 
 
 def test_outliers_of_a_large_table_are_not_lost_in_its_sample(monkeypatch):

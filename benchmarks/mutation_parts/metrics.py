@@ -148,6 +148,42 @@ METRICS = (
         "test_audit.py -k 'not_trusted or thresholds'",
     ),
     Mutation(
+        "a tie at the ceiling is one with chance",
+        'return comparison.results["neon"].auc >= comparison.ceiling - MATTERS',
+        'return comparison.results["neon"].auc >= 100.0',
+        "test_audit.py -k any_column_decides",
+    ),
+    Mutation(
+        "a row is filled in from itself",
+        "self.distances[among, own[among]] = np.inf",
+        "self.distances[among, own[among]] = 0.0",
+        "test_flipping.py -k 'itself or without_it'",
+    ),
+    Mutation(
+        "what stands apart in one lump counts",
+        "return max(self.apart - self.by_chance, 0.0)",
+        "return self.apart",
+        "test_audit.py -k thresholds_of_structure",
+    ),
+    Mutation(
+        "borders are judged on the rows that drew them",
+        "found.add(family.around(points[fitted], labels[fitted], k), points[held], held)",
+        "found.add(family.around(points[held], labels[held], k), points[held], held)",
+        "test_audit_structure.py -k did_not_draw",
+    ),
+    Mutation(
+        "few rows are outliers wherever they are",
+        "distances[labels == one].min() > _FAR * usual",
+        "distances[labels == one].min() > 0 * usual",
+        "test_audit_structure.py -k nearby",
+    ),
+    Mutation(
+        "the best of three answers decides",
+        "worst = max((one.answer for one in asked), key=ANSWERS.index)",
+        "worst = min((one.answer for one in asked), key=ANSWERS.index)",
+        "test_audit.py -k worst_answer",
+    ),
+    Mutation(
         "a method ahead by less than a point matters",
         'better = found[found["low"] > MATTERS]',
         'better = found[found["low"] > 0]',

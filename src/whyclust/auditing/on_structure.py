@@ -45,11 +45,15 @@ def _of_outliers(standing: Standing) -> list[Doubt]:
     more = len(parts) - CLUSTERS_NAMED
     listed = ", ".join(parts[:CLUSTERS_NAMED]) + (f" and {more} more" if more > 0 else "")
     which = f"cluster {listed} is" if len(parts) == 1 else f"clusters {listed} are"
-    told = f"{which} far from all others: outliers, and no finding"
+    told = f"{which} far from all others, outliers and no finding"
     if standing.found.k < 2:
-        told += ", but for which all rows are in one cluster"
-    todo = "leave these rows out, or scale columns by their quartiles (RobustScaler), and cluster again"
-    return [Doubt("no" if standing.found.k < 2 else "with care", f"{told} ({todo})")]
+        told += ", without which all rows are in one cluster"
+    return [
+        Doubt(
+            "no" if standing.found.k < 2 else "with care",
+            f"{told}: leave these rows out and cluster again",
+        )
+    ]
 
 
 def _of_support(standing: Standing, as_given: bool) -> list[Doubt]:
