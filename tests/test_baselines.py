@@ -133,7 +133,9 @@ def test_every_method_on_every_model(method, case):
         assert np.array_equal(getattr(ex, name), getattr(neon, name))
     assert ex.rule == method
     assert ex.feature_names == neon.feature_names
-    assert ex.provenance == replace(neon.provenance, method=method)
+    measures = ex.provenance.measures  # of scores that know no clusters
+    assert (measures is not None) == (method in ("random", "squared", "gates", "label_free"))
+    assert ex.provenance == replace(neon.provenance, method=method, measures=measures)
     assert neon.provenance.method == "neon"
     again = wc.explain(model, table, method=method, **options)
     assert np.array_equal(again.values, ex.values)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from whyclust.cluster._distances import FloatArray, IntArray, squared_distances
 from whyclust.cluster._k_paths import Family, family
-from whyclust.cluster._one_lump import LUMPS, kinds_of_columns, one_lump
+from whyclust.cluster._one_lump import LUMPS, blurred, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import SMALLEST, tally_of
 from whyclust.cluster._standing_counts import Counts, count_clusters
 from whyclust.cluster.choose_k import EACH_FURTHER, FEWEST_ROWS, ONE_CLUSTER
@@ -217,7 +217,7 @@ def _apart(
     rows: FloatArray, labels: IntArray, k: int, kind: Family, generator: np.random.Generator
 ) -> tuple[float, float]:
     """How many clusters stand apart, and the standard error of that."""
-    points = _embedded(rows, kind, generator)
+    points = _embedded(blurred(rows, generator), kind, generator)
     value = tally_of(points, labels, k, kind, kind.n_splits, generator).standing().sum()
     again = []
     for _ in range(_RESAMPLES):
@@ -234,7 +234,7 @@ def _by_chance(rows: FloatArray, k: int, kind: Family, generator: np.random.Gene
     for lump in LUMPS:
         drawn = []
         for _ in range(kind.n_references * (2 if mixed else 1)):
-            points = _embedded(one_lump(rows, lump, generator), kind, generator)
+            points = _embedded(blurred(one_lump(rows, lump, generator), generator), kind, generator)
             for _, cut in kind.path(points, [k], int(generator.integers(2**31 - 1))):
                 tally = tally_of(points, cut.labels, k, kind, kind.n_splits, generator)
                 drawn.append(float(tally.standing().sum()))
