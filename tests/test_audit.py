@@ -519,7 +519,7 @@ def test_the_drawing_names_its_extra(wine, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"whyclust\[plots\]"):
+    with pytest.raises(ImportError, match=r"needs matplotlib.*\.\[plots\]"):
         wine[2].plot()
 
 

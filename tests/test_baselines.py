@@ -683,7 +683,7 @@ def test_bad_options(method, options, message):
 @pytest.mark.parametrize("method", NEED_SHAP)
 def test_without_shap_the_extra_is_named(method, monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(ImportError, match=rf"method='{method}' needs shap.*whyclust\[shap\]"):
+    with pytest.raises(ImportError, match=rf"method='{method}' needs shap.*\.\[shap\]"):
         wc.explain(K_MEANS, X, method=method)
 
 

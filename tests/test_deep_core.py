@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 torch = pytest.importorskip("torch")
 
 import whyclust.deep  # noqa: E402
+from whyclust._extras import missing  # noqa: E402
 from whyclust.deep import DCN, DKM, IDEC, AutoencoderKMeans  # noqa: E402
 from whyclust.deep.models.centroids import CentroidModel  # noqa: E402
 from whyclust.deep.networks.autoencoders import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
@@ -914,7 +915,7 @@ def test_without_torch_the_extra_is_named():
         "import whyclust\n"
         "try:\n    import whyclust.deep\nexcept ImportError as error:\n    print(error)"
     )
-    assert run_python(code) == "whyclust.deep needs PyTorch: pip install 'whyclust[torch]'."
+    assert run_python(code) == str(missing("whyclust.deep", "torch"))
 
 
 def test_whyclust_does_not_import_torch():

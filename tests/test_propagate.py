@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, prune
 
+from whyclust._extras import missing
 from whyclust.propagate import (
     AlphaBeta,
     Centered,
@@ -1061,7 +1062,7 @@ def test_torch_is_imported_on_use_and_missed_by_name():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [
         "False",
-        "Relevance propagation needs PyTorch: pip install 'whyclust[torch]'.",
+        str(missing("Relevance propagation", "torch")),
     ]
 
 

@@ -1,6 +1,7 @@
 """Floors, pins and what the Makefile installs belong together."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,33 @@ def test_the_tests_that_run_on_floors_exist():
     names = re.search(r"^FLOOR_TESTS := .*\(addsuffix .py,(.*)\)\)$", makefile, flags=re.MULTILINE)[1].split()
     assert len(names) > 10
     assert [name for name in names if not (ROOT / "tests" / f"test_{name}.py").exists()] == []
+
+
+def test_what_to_install_is_said_in_one_way():
+    """Errors take it from one function; pages are written by hand, and say the same."""
+    import whyclust
+    from whyclust._extras import _CALLED, _SOURCE
+
+    package = Path(whyclust.__file__).parent
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    code = [path for path in package.rglob("*.py") if path.name != "_extras.py"]
+    extras = {"test", *_extras()}
+    assert set(_CALLED) < extras
+    told = 0
+    for path in [*pages, *code]:
+        for source, names in re.findall(
+            r"pip install '?([\w.]*)\[([\w,]+)\]", path.read_text(encoding="utf-8")
+        ):
+            assert path in pages, f"{path.name} has a text of its own: raise _extras.missing(...)"
+            assert source == _SOURCE, f"{path.name} installs from {source!r}"
+            assert set(names.split(",")) <= extras, f"{path.name} names an extra that there is not"
+            told += 1
+    assert told >= 5
+
+
+def _extras():
+    import tomllib
+
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]

@@ -162,5 +162,5 @@ def test_without_torch_the_extra_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"whyclust\[torch\]"):
+    with pytest.raises(ImportError, match=r"needs PyTorch.*\.\[torch\]"):
         wc.neuralize(KMeans(2, n_init=1, random_state=0).fit(X)).to_torch()

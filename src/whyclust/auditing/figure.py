@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whyclust._extras import missing
 from whyclust.auditing.refits import PATTERN, STABLE
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ def draw(audit: Audit) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            "Audit.plot() needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
-        ) from None
+        raise missing("Audit.plot()", "plots") from None
     stability = audit.stability
     n_lines = max(len(audit.methods), 0 if stability is None else len(stability))
     n_panels = 1 if stability is None else 2

@@ -99,7 +99,7 @@ class Audit:
         }
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw methods with error bars and the stability of clusters; needs ``whyclust[plots]``.
+        """Draw methods with error bars and the stability of clusters; needs matplotlib.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import one_of, whole_number
+from whyclust._extras import missing
 from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.registry import baseline
 
@@ -24,9 +25,7 @@ def import_shap(method: str) -> Any:
             warnings.simplefilter("ignore")  # of packages that shap imports
             import shap
     except ImportError:
-        raise ImportError(
-            f"method={method!r} needs shap, which is not installed: pip install 'whyclust[shap]'."
-        ) from None
+        raise missing(f"method={method!r}", "shap") from None
     return shap
 
 

@@ -117,7 +117,7 @@ class ChosenK:
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the support of every k; needs ``whyclust[plots]``.
+        """Draw the support of every k; needs matplotlib.
 
         Parameters
         ----------

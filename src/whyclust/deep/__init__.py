@@ -1,13 +1,15 @@
 """Deep clusterings: a network learns an embedding in which clusters are centroids.
 
-Needs PyTorch, the extra ``whyclust[torch]``. All of them are scikit-learn estimators and share one
+Needs PyTorch, the extra ``torch``. All of them are scikit-learn estimators and share one
 training loop, which goes on where it was killed if it is given a ``checkpoint``.
 """
+
+from whyclust._extras import missing as _missing
 
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError("whyclust.deep needs PyTorch: pip install 'whyclust[torch]'.") from error
+    raise _missing("whyclust.deep", "torch") from error
 
 from whyclust.cluster.clustering_module_em import ClusteringModuleEM as ClusteringModuleEM
 from whyclust.deep import explained as _explained  # noqa: F401  (registers the networks of all models)

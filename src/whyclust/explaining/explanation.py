@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted, whole_number
+from whyclust._extras import missing
 from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
@@ -335,9 +336,7 @@ class Explanation:
         try:
             import shap
         except ImportError:
-            raise ImportError(
-                "to_shap() needs shap, which is not installed: pip install 'whyclust[shap]'."
-            ) from None
+            raise missing("to_shap()", "shap") from None
         return shap.Explanation(
             values=np.asarray(self.values),
             base_values=self.base_values,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whyclust._extras import missing
 from whyclust.inputs import InputKind
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import (
@@ -365,9 +366,7 @@ class Neuralized:
         try:
             import torch  # noqa: F401
         except ImportError:
-            raise ImportError(
-                "to_torch() needs PyTorch, which is not installed: pip install 'whyclust[torch]'."
-            ) from None
+            raise missing("to_torch()", "torch") from None
         from whyclust.network.torch_module import build_module
 
         return build_module(self)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted, did_you_mean
+from whyclust._extras import missing
 from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
 
@@ -35,9 +36,7 @@ def figure_type() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            "whyclust.plots needs matplotlib, which is not installed: pip install 'whyclust[plots]'."
-        ) from None
+        raise missing("whyclust.plots", "plots") from None
     return Figure
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from whyclust._extras import missing
+
 if TYPE_CHECKING:
     from whyclust.propagate.torch_assignment import image_rules
     from whyclust.propagate.torch_modules import Concatenate, Gated, Residual, Sum, UnitLength
@@ -83,7 +85,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError("Relevance propagation needs PyTorch: pip install 'whyclust[torch]'.") from error
+        raise missing("Relevance propagation", "torch") from error
     return getattr(module, name)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar, overload
 
+from whyclust._extras import missing
+
 Kind = TypeVar("Kind", bound=type)
 Parts = dict[str, Any]
 # What a part's columns are called in a table: one name, or one for each.
@@ -215,4 +217,4 @@ def _import_with_torch(package: str) -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError("Layers of an encoder need PyTorch: pip install 'whyclust[torch]'.") from error
+        raise missing("A file with layers of an encoder", "torch") from error

@@ -2,7 +2,7 @@
 
 They are scikit-learn's selectors: ``make_pipeline(StandardScaler(), LaplacianScore(50), KMeans(3))`` is a
 clustering of 50 columns, and ``explain`` follows it back to the table. :class:`ConcreteAutoencoder` and
-:class:`DUFS` need PyTorch, the extra ``whyclust[torch]``, when they are fitted.
+:class:`DUFS` need PyTorch, the extra ``torch``, when they are fitted.
 """
 
 from whyclust.select.concrete_autoencoder import ConcreteAutoencoder

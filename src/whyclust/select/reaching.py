@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from whyclust._extras import missing
+
 # Seeds that are drawn are below this.
 SEEDS = 2**31 - 1
 
@@ -14,6 +16,4 @@ def with_torch(module: str, selector: Any) -> Any:
     try:
         return importlib.import_module(f"whyclust.select.{module}")
     except ImportError as error:
-        raise ImportError(
-            f"{type(selector).__name__} needs PyTorch: pip install 'whyclust[torch]'."
-        ) from error
+        raise missing(type(selector).__name__, "torch") from error
