@@ -352,8 +352,5 @@ class Explanation:
         return reach("to_html")(self, path, title=title, audit=audit)
 
     def save(self, path: str | Path) -> Path:
-        """Write to a .parquet, .npz or .json file, which :func:`whyclust.load` reads; no pickle.
-
-        The explanation of a sparse table goes to .npz or .json.
-        """
+        """Write to a .parquet, .npz or .json file, which :func:`whyclust.load` reads; no pickle."""
         return reach("save")(self, path)

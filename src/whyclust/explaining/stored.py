@@ -14,7 +14,7 @@ from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs import Images, InputKind
 from whyclust.inputs.reading import is_sparse
 from whyclust.network.rivalry import Rivalry
-from whyclust.saving.registry import saved
+from whyclust.saving.registry import Lists, saved
 
 
 def _parts(explanation: Explanation) -> dict[str, Any]:
@@ -95,19 +95,20 @@ def _with_records(parts: dict[str, Any]) -> dict[str, Any]:
 
 def _column_names(explanation: Explanation) -> dict[str, Any]:
     """What parts are called as columns of a table."""
-    if explanation.is_factored or is_sparse(explanation.data):
-        raise ValueError(
-            "The explanation of a sparse table keeps its rows sparse and their relevance as factors, which "
-            "are no columns of a Parquet table: save it as .npz or .json, or the relevance alone, "
-            "ex.to_pandas().to_parquet(path)."
-        )
+    names = explanation.feature_names
+    values: dict[str, Any] = {"values": [f"relevance.{name}" for name in names]}
+    if explanation.is_factored:  # as it is kept in memory: relevance itself would be dense
+        points, weights = Lists("factors.points"), Lists("factors.competitors")
+        own = {"values/clusters": "factors.cluster"}
+        values = {"values/points": points, "values/weights": weights, **own}
+    data: Any = Lists("data") if is_sparse(explanation.data) else [f"data.{name}" for name in names]
     singular = {"clusters": "cluster", "competitors": "competitor", "base_values": "base_value"}
     return {
         "index": "row",
         **{name: singular.get(name, name) for name in ("clusters", "assigned", "competitors")},
         **{name: singular.get(name, name) for name in ("evidence", "explained", "base_values", "given")},
-        "values": [f"relevance.{name}" for name in explanation.feature_names],
-        "data": [f"data.{name}" for name in explanation.feature_names],
+        **values,
+        "data": data,
     }
 
 

@@ -30,7 +30,7 @@ def _alone(thing: Any) -> Saved | None:
 def save(thing: Any, path: str | Path) -> Path:
     """Write one of our estimators, a network or an explanation to a file.
 
-    Explanations go to .parquet (unless of a sparse table), .npz or .json, everything else to .npz or .json.
+    Explanations go to .parquet, .npz or .json, everything else to .npz or .json.
     JSON is the largest, for tools that read nothing else. The file is complete or not there at all. A class
     of your own is saved, too, once it is registered with :func:`whyclust.saved`.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust import __version__
-from whyclust.saving.packing import HEADER, Arrays, as_ndarray
+from whyclust.saving.packing import HEADER, Arrays, as_ndarray, order_of
 
 _DIGEST = "sha256"
 
@@ -48,11 +48,13 @@ def _digest(body: str) -> str:
 
 
 def _as_text(array: NDArray) -> dict[str, Any]:
-    encoded = base64.b64encode(array.tobytes()).decode()
-    return {"dtype": array.dtype.str, "shape": array.shape, "base64": encoded}
+    order = order_of(array)
+    encoded = base64.b64encode(array.tobytes(order)).decode()
+    return {"dtype": array.dtype.str, "shape": array.shape, "order": order, "base64": encoded}
 
 
 def _array(entry: dict[str, Any]) -> NDArray:
     content = base64.b64decode(entry["base64"], validate=True)
     # numpy refuses to make objects of bytes. The copy can be written to, as arrays of other files can.
-    return np.frombuffer(content, dtype=entry["dtype"]).reshape(entry["shape"]).copy()
+    flat = np.frombuffer(content, dtype=entry["dtype"])
+    return flat.reshape(entry["shape"], order=entry.get("order", "C")).copy("K")  # older files know one order

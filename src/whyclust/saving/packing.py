@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,8 @@ _TAKEN = {HEADER, "file", "allow_pickle"}
 _LONGEST = 200
 # Types that nobody registers, so that long lists of them are not looked up.
 _BUILT_IN = (bool, int, float, str, type(None), list, tuple, dict)
-_SPARSE = ("data", "indices", "indptr")
+# What a sparse table is made of.
+SPARSE = ("data", "indices", "indptr")
 
 
 def pack(thing: Any) -> tuple[Any, Arrays]:
@@ -89,7 +90,7 @@ def _pack(thing: Any, path: str, arrays: Arrays) -> Any:
         return {"array": _store(thing, path, arrays)}
     if bool(sp.issparse(thing)):
         rows = thing.tocsr()
-        keys = [_store(getattr(rows, part), _within(path, part), arrays) for part in _SPARSE]
+        keys = [_store(getattr(rows, part), _within(path, part), arrays) for part in SPARSE]
         return {"sparse": keys, "shape": list(rows.shape)}
     if isinstance(thing, np.dtype) or (isinstance(thing, type) and issubclass(thing, np.generic)):
         return {"dtype": np.dtype(thing).str, "type": isinstance(thing, type)}
@@ -172,6 +173,11 @@ def as_ndarray(array: Any) -> NDArray:
     sink = pa.BufferOutputStream()
     pq.write_table(array, sink)
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def order_of(array: NDArray) -> Literal["C", "F"]:
+    """How an array lies in memory, which decides the last bit of products: by rows, or by columns."""
+    return "F" if array.flags.fnc else "C"
 
 
 def _read_parquet(written: NDArray) -> Any:

@@ -1,7 +1,7 @@
 """A description and named arrays as one Parquet table, which any other tool can read.
 
-Arrays with an entry for each row become columns under names that people know; the description is in the
-table's metadata, together with the arrays that are none.
+Arrays with an entry for each row become columns under names that people know; sparse ones become columns of
+lists. The description is in the table's metadata, together with the arrays that are none, if they are short.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from whyclust import __version__
 from whyclust.saving.digest import is_changed, seal
-from whyclust.saving.packing import HEADER, Arrays
-from whyclust.saving.registry import Columns
+from whyclust.saving.lists import as_lists, from_lists, in_first_row, is_long
+from whyclust.saving.packing import HEADER, SPARSE, Arrays, order_of
+from whyclust.saving.registry import Columns, Lists
 
 _KEY = HEADER.encode()
 
@@ -37,16 +38,27 @@ def write(stream: Any, written: int, content: Any, arrays: Arrays, columns: Colu
     columns : mapping of names of arrays to names of columns
     """
     table: dict[str, Any] = {}
-    layout = {}
+    layout: dict[str, Any] = {}
     for key, names in columns.items():
-        if key in arrays:
+        if isinstance(names, Lists):
+            _add_lists(key, arrays, names.name, table, layout)
+        elif key in arrays:
             parts, dtype = _columns(arrays[key])
             named = _named(names, len(parts))
             _refuse_misnamed(key, named, parts, table)
             flat = isinstance(arrays[key], np.ndarray) and arrays[key].ndim == 1
             layout[key] = {"columns": named[0] if flat else named, "dtype": dtype}
             table |= zip(named, parts, strict=True)
-    beside = {key: _listed(key, array) for key, array in arrays.items() if key not in layout}
+    known = {*layout, *(f"{key}/{part}" for key in layout if "sparse" in layout[key] for part in SPARSE)}
+    beside = {}
+    n_rows = len(next(iter(table.values()), ()))
+    for key, array in arrays.items():
+        if key in known:
+            continue
+        if is_long(array) and n_rows and key not in table:
+            table[key], layout[key] = in_first_row(array, n_rows, key)
+        else:
+            beside[key] = _listed(key, array)
     header = {
         "format": written,
         "version": __version__,
@@ -58,6 +70,16 @@ def write(stream: Any, written: int, content: Any, arrays: Arrays, columns: Colu
     # The digest is for us; checksums of pages are for others, and for tables that others have written again.
     pq.write_table(whole, stream, write_page_checksum=True)
     seal(stream)
+
+
+def _add_lists(key: str, arrays: Arrays, name: str, table: dict[str, Any], layout: dict[str, Any]) -> None:
+    """Columns whose entries are lists."""
+    try:
+        parts, layout[key] = as_lists(key, arrays, name)
+    except pa.ArrowException:
+        raise ValueError(f"Parquet has no lists of what {key!r} holds: save it as .npz.") from None
+    _refuse_misnamed(key, list(parts), list(parts.values()), table)
+    table |= parts
 
 
 def _columns(array: Any) -> tuple[list[Any], str | None]:
@@ -90,7 +112,9 @@ def _refuse_misnamed(key: str, named: list[str], parts: list[Any], table: dict[s
 def _listed(key: str, array: Any) -> dict[str, Any]:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{key!r} is a frame, which Parquet keeps as columns: name them in columns=.")
-    return {"dtype": array.dtype.str, "shape": array.shape, "list": array.ravel().tolist()}
+    order = order_of(array)
+    entries = array.ravel(order).tolist()
+    return {"dtype": array.dtype.str, "shape": array.shape, "order": order, "list": entries}
 
 
 def _named(names: str | list[str], count: int) -> list[str]:
@@ -108,12 +132,24 @@ def read(path: Path) -> tuple[Any, Any, Any, Arrays]:
     header = json.loads(table.schema.metadata[_KEY])
     if "layout" not in header:
         return 1, None, *_first_format(table, header)
-    arrays = {
-        key: _gathered(table, entry["columns"], entry["dtype"]) for key, entry in header["layout"].items()
-    }
+    arrays: Arrays = {}
+    for key, entry in header["layout"].items():
+        if "columns" in entry:
+            arrays[key] = _gathered(table, entry["columns"], entry["dtype"])
+        else:
+            arrays |= from_lists(table, key, entry)
     for key, entry in header["beside"].items():
-        arrays[key] = np.array(entry["list"], dtype=entry["dtype"]).reshape(entry["shape"])
-    return header["format"], header["version"], header["content"], arrays
+        flat = np.array(entry["list"], dtype=entry["dtype"])
+        arrays[key] = flat.reshape(
+            entry["shape"], order=entry.get("order", "C")
+        )  # older files know one order
+    return header["format"], header["version"], header["content"], _writeable(arrays)
+
+
+def _writeable(arrays: Arrays) -> Arrays:
+    """Arrow's memory is not to be changed; arrays of other files can be."""
+    fixed = {key: one for key, one in arrays.items() if isinstance(one, np.ndarray) and not one.flags.writeable}
+    return {**arrays, **{key: array.copy("K") for key, array in fixed.items()}}
 
 
 def _gathered(table: pa.Table, names: Any, dtype: str | None) -> Any:

@@ -15,8 +15,17 @@ from whyclust._extras import missing
 
 Kind = TypeVar("Kind", bound=type)
 Parts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The name of a part that is a list for each row: a sparse table, or an array whose second axis are rows."""
+
+    name: str
+
+
 # What a part's columns are called in a table: one name, or one for each.
-Columns = Mapping[str, str | list[str]]
+Columns = Mapping[str, str | list[str] | Lists]
 
 # Where whyclust's own classes are, imported when a file names one that is not known yet. Classes of others
 # are known as soon as their module is: a file never says what to import.
@@ -117,7 +126,7 @@ def saved(
         From named parts to the thing.
     columns : callable, optional
         From a thing to the names of columns, for parts that have an entry for each row: with it, it can
-        also be saved as a Parquet table.
+        also be saved as a Parquet table. A sparse part has the name ``Lists(name)``, of this module.
     alone : bool
         Whether it can be saved by itself, and not only as a part of others.
 
