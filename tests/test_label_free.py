@@ -133,7 +133,7 @@ def test_what_knows_no_clusters_sets_none_apart(method, measures, tmp_path):
     assert f". {told}" in row
     assert "For cluster" not in row
     assert "Against" not in row
-    assert f"<th>largest by {measures}, which knows no clusters</th>" in found._repr_html_()
+    assert f">largest by {measures}, which knows no clusters</th>" in found._repr_html_()
     page = found.to_html(tmp_path / "found.html").read_text(encoding="utf-8")
     assert f"Largest by {measures}, which knows no clusters</h3>" in page
     assert f"The value of a column is its {measures}" in page

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from whyclust._html import AGAINST, FOR, NEITHER, bar, name, paragraph, quiet, table
 from whyclust.auditing.answers import Answer
 from whyclust.auditing.comparison import Comparison
 from whyclust.auditing.refits import Refits
 from whyclust.auditing.standing import Standing
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.telling.rounding import count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# Ours and the one that knows nothing stand out among the others.
+_COLOURS = {"neon": FOR, "random": AGAINST}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,12 +133,30 @@ class Audit:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         first, *others = [escape(sentence) for sentence in self.verdict]
-        told = f"<p><strong>{first}</strong></p>" + "".join(f"<p>{sentence}</p>" for sentence in others)
-        frames = [self.methods] if self.stability is None else [self.methods, self.stability]
-        return told + "".join(frame.round(3).to_html(index=False, border=0) for frame in frames)
+        told = paragraph(f"<strong>{first}</strong>") + "".join(map(paragraph, others))
+        told += table(["order of the columns", "area", "error", "NEON is"], _method_lines(self.methods))
+        if self.stability is None:
+            return told
+        return told + table(["cluster", "rows", "comes back (Jaccard)", ""], _cluster_lines(self.stability))
+
+
+def _method_lines(methods: pd.DataFrame) -> list[list[str]]:
+    """Lines of a table, for notebooks."""
+    lines = []
+    for one in methods.to_dict("records"):
+        order = f"{name(one['what'])} {quiet(escape(one['method']))}"
+        drawn = bar(one["auc"] / 100, _COLOURS.get(one["method"], NEITHER))
+        lines.append([order, f"{drawn}{one['auc']:.1f}", quiet(f"± {one['se']:.1f}"), escape(one["neon_is"])])
+    return lines
+
+
+def _cluster_lines(stability: pd.DataFrame) -> list[list[str]]:
+    lines = []
+    for one in stability.to_dict("records"):
+        back = f"{bar(one['jaccard'])}{one['jaccard']:.2f}"
+        lines.append([name(str(one["cluster"])), count(one["rows"]), back, escape(one["reading"])])
+    return lines
 
 
 def _records(frame: pd.DataFrame | None) -> list[dict[str, Any]] | None:

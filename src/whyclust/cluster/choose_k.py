@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whyclust._checks import counted, refuse_too_large, whole_number
+from whyclust._html import FOR, NEITHER, bar, paragraph, quiet, table
 from whyclust.cluster._distances import FloatArray
 from whyclust.cluster._k_paths import families, family
 from whyclust.cluster._standing_apart import SMALLEST
@@ -30,6 +31,8 @@ EACH_FURTHER = 0.25
 # Halves of fewer rows tell nothing.
 FEWEST_ROWS = 20
 _MOST_ALTERNATIVES = 3
+# A notebook shows so many k, the best supported.
+_MOST_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,21 @@ class ChosenK:
             "method": self.method,
             "n_rows": self.n_rows,
         }
+
+    def _repr_html_(self) -> str:
+        largest = max(self.support.values()) or 1.0
+        order = sorted(self.support, key=lambda k: (k != self.k, -self.support[k], k))
+        rows = []
+        for k in sorted(order[:_MOST_SHOWN]):
+            drawn = bar(self.support[k] / largest, FOR if k == self.k and self.stands_out else NEITHER)
+            back = f"{self.agreement[k]:.2f}" if k in self.agreement else ""
+            rows.append(
+                [f"<strong>{k}</strong>" if k == self.k else str(k), f"{drawn}{self.support[k]:.1f}", back]
+            )
+        told = "Support: clusters that stand apart, less as many as do without clusters."
+        told += " <code>choice.plot()</code> draws all k." if len(order) > _MOST_SHOWN else ""
+        head = ["k", "support", "come back in halves"]
+        return paragraph(self.describe()) + table(head, rows) + paragraph(quiet(told))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the support of every k; needs matplotlib.

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from whyclust.telling.summary import Summary
 
 PER_ROW = ("base_values", "explained", "evidence", "clusters", "assigned", "competitors")
+# Typical and borderline rows of a cluster that a summary names.
+_USUAL_MEMBERS = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -221,11 +223,7 @@ class Explanation:
         return f", by a surrogate that agrees with {self.fidelity.overall_held_out:.1%} of labels not seen"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        told = [] if self.fidelity is None else self.fidelity.sentences()
-        told += reach("disagreement")(self)
-        return "".join(f"<p>{escape(line)}</p>" for line in told) + self.summary()._repr_html_()
+        return reach("glance")(self, self._summaries.get(_USUAL_MEMBERS))
 
     @property
     def is_factored(self) -> bool:
@@ -290,7 +288,7 @@ class Explanation:
 
     # --- answers for people -------------------------------------------------------------------
 
-    def summary(self, *, members: int = 3) -> Summary:
+    def summary(self, *, members: int = _USUAL_MEMBERS) -> Summary:
         """Return, per cluster: its size, what sets it apart, typical and borderline rows."""
         if members not in self._summaries:
             self._summaries[members] = reach("summarise")(self, members)

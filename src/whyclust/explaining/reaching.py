@@ -12,7 +12,7 @@ from typing import Any
 _ON_USE = {
     "describe_clusters": "whyclust.telling.sentences",
     "describe_row": "whyclust.telling.sentences",
-    "disagreement": "whyclust.telling.sentences",
+    "glance": "whyclust.telling.glance",
     "find": "whyclust.baselines.registry",
     "explain_rows": "whyclust.explaining.rows",
     "explain_space": "whyclust.explaining.ignored",

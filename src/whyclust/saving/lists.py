@@ -77,8 +77,8 @@ def from_lists(table: pa.Table, key: str, layout: Layout) -> Arrays:
         return {f"{key}/{part}": array.astype(dtype, copy=False) for part, array, dtype in named}
     across = "across" in layout
     entries = _entries(table, layout["across" if across else "whole"])
-    found = entries.reshape(layout["shape"], order="F" if across else layout["order"])
-    return {key: found.astype(layout["dtype"], order=layout["order"], copy=False)}
+    shaped = entries.reshape(layout["shape"], order="F" if across else layout["order"])
+    return {key: shaped.astype(layout["dtype"], order=layout["order"], copy=False)}
 
 
 def _entries(table: pa.Table, name: str) -> NDArray:

@@ -148,7 +148,9 @@ def read(path: Path) -> tuple[Any, Any, Any, Arrays]:
 
 def _writeable(arrays: Arrays) -> Arrays:
     """Arrow's memory is not to be changed; arrays of other files can be."""
-    fixed = {key: one for key, one in arrays.items() if isinstance(one, np.ndarray) and not one.flags.writeable}
+    fixed = {
+        key: one for key, one in arrays.items() if isinstance(one, np.ndarray) and not one.flags.writeable
+    }
     return {**arrays, **{key: array.copy("K") for key, array in fixed.items()}}
 
 

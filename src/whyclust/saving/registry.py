@@ -19,7 +19,7 @@ Parts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Lists:
-    """The name of a part that is a list for each row: a sparse table, or an array whose second axis are rows."""
+    """The name of a part that is a list for each row: a sparse table, or an array of rows side by side."""
 
     name: str
 

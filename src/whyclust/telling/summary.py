@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from html import escape
 from operator import add
 from typing import Any
 
@@ -156,26 +155,9 @@ class Summary:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = []
-        for one in self.clusters:
-            listed = ", ".join(
-                f"{escape(str(row.feature))} {escape(str(row.direction))} ({row.relevance:+.3g})"
-                for row in one.features.head(5).itertuples()
-            )
-            name = "noise" if one.is_noise else escape(str(one.cluster))
-            rows.append(
-                f"<tr><td>{name}</td><td style='text-align:left'>{escape(one.name)}</td>"
-                f"<td>{one.size}</td><td>{one.share:.0%}</td>"
-                f"<td>{one.evidence:.3g}</td><td style='text-align:left'>{listed}</td></tr>"
-            )
-        told = ("ignored", "mainly in") if self.ignored else ("evidence", "set apart by")
-        if self.measures is not None:
-            told = ("evidence", f"largest by {escape(self.measures)}")
-        names = ("cluster", "name", "rows", "share", *told)
-        head = "".join(f"<th>{name}</th>" for name in names)
-        value = "Relevance, a column's part of it" if self.measures is None else "The value of a column"
-        note = "" if self.ignored else f"<p>Evidence: {EVIDENCE}. {value}, is in brackets.</p>"
-        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{note}"
+        from whyclust.telling.glance import cluster_table
+
+        return cluster_table(self)
 
 
 def _plain(value: Any) -> Any:
