@@ -28,6 +28,7 @@ from whyclust.deep.training.devices import choose_device, seed_torch
 from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint, in_words
 from whyclust.deep.training.loop import Progress, evaluating, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
+from whyclust.deep.training.plans import plan_of
 from whyclust.inputs import Images
 from whyclust.saving.registry import saved
 
@@ -36,8 +37,8 @@ _BLOCK = 4096
 _LARGEST = 1e12
 # A cluster that holds more of the rows than this has swallowed the others.
 _SWALLOWED = 0.95
-# Settings that do not change what is learned.
-_ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device"}
+# Settings that do not change what is learned; of the number of epochs the phases tell.
+_ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device", "epochs"}
 
 
 def _take_apart(estimator: DeepClusterer) -> dict[str, Any]:
@@ -88,7 +89,8 @@ class DeepClusterer(
         standard error, how long it is likely to take; None says nothing at all.
     checkpoint : path or None
         File from which a fit that was killed goes on, with the same result; needs a whole number as
-        `random_state`.
+        `random_state`. A fit that is over goes on, too, if more `epochs` are asked for, and ends as if they
+        had been from the start; where a model's course follows from their number, that is refused.
     checkpoint_every : int
         Epochs between writes.
 
@@ -174,7 +176,7 @@ class DeepClusterer(
         self._prepare(table)
         data = torch.from_numpy(table).to(device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        keeper = self._keeper(data)
+        keeper = self._keeper(data, seed)
         runs = Runs() if keeper is None else keeper.runs
         model: DeepModel | None = None
         # Modules draw from torch's global generators when they are made; those are as before afterwards.
@@ -236,7 +238,7 @@ class DeepClusterer(
         self.cluster_centers_ = self.model_.cluster_centers().detach().cpu().numpy().copy()
         self.cluster_spreads_ = spreads(embedded, self.labels_, self.n_clusters)
 
-    def _keeper(self, data: Tensor) -> Keeper | None:
+    def _keeper(self, data: Tensor, seed: int) -> Keeper | None:
         if self.checkpoint is None:
             return None
         if not isinstance(self.random_state, (int, np.integer)):
@@ -245,7 +247,9 @@ class DeepClusterer(
                 "pass a whole number."
             )
         mark = fingerprint(type(self).__name__, self._deciding(), data)
-        return Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
+        with torch.random.fork_rng(devices=[]):
+            plan = plan_of(self._model(data.shape[1], torch.Generator().manual_seed(seed)))
+        return Keeper(Path(self.checkpoint), self.checkpoint_every, mark, plan, self.n_init)
 
     def _deciding(self) -> dict[str, Any]:
         """Settings that change what is learned, with those of a model that this one is put around."""

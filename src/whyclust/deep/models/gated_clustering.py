@@ -260,6 +260,7 @@ class GatedClusteringModel(GatedNetwork):
                 begin=self.begin_clusters,
                 end=self.place,
                 comparable=False,
+                fixed_length=True,
                 **common,
             ),
         ]

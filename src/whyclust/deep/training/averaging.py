@@ -56,6 +56,7 @@ class AveragedWeights(nn.Module):
         self.active = self.always or epoch == self.last_epoch
         if self.active:
             self.steps.zero_()
+            self.mean = torch.zeros(0, device=self.mean.device)
 
     def after_step(self, batch: Batch) -> None:
         """Take the weights of this step into account."""

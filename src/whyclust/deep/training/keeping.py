@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import sys
@@ -19,6 +20,10 @@ from torch import Tensor, nn
 from whyclust.deep.training.checkpoints import damaged, optimizer_tensors, read_checkpoint, write_checkpoint
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import DeepModel, Phase, snapshot
+from whyclust.deep.training.plans import refuse_another_fit
+
+# Where a fit stands that has trained nothing yet: before its first phase.
+_NOT_BEGUN = {"phase": -1}
 
 
 @dataclass
@@ -60,7 +65,11 @@ class Keeper:
     every : int
         Epochs.
     fingerprint : str
-        Tells this fit, of these settings and data, from any other.
+        Tells this fit, of these settings and data, from any other, but for the number of epochs.
+    plan : list of dict
+        Its phases, see :func:`plan_of`.
+    starts : int
+        How many there are. Only of a single one is the end kept, from which more epochs can go on.
 
     Attributes
     ----------
@@ -68,8 +77,11 @@ class Keeper:
         Starts that are over; at first those that were when the file was written.
     """
 
-    def __init__(self, path: Path, every: int, fingerprint: str) -> None:
+    def __init__(
+        self, path: Path, every: int, fingerprint: str, plan: list[dict[str, Any]], starts: int
+    ) -> None:
         self.path, self.every, self.fingerprint = path, every, fingerprint
+        self.plan, self.starts = plan, starts
         self.runs = Runs()
         self._found: tuple[dict[str, Any], dict[str, Tensor]] | None = None
         if path.exists():
@@ -82,7 +94,12 @@ class Keeper:
             best = meta["best"]
             self.runs = Runs(best["scores"], best["empty"], best["history"], _part(tensors, "best."))
             self._found = meta, tensors
+            if meta["plan"] != plan:
+                stands = None if self.runs.scores and starts > 1 else meta["progress"] or _NOT_BEGUN
+                refuse_another_fit(meta["plan"], plan, stands, f"checkpoint {str(path)!r}")
+                self.runs = Runs()  # what was over is not any more
         self._model: DeepModel | None = None
+        self._end: tuple[dict[str, Any] | None, dict[str, Tensor]] = None, {}
         self._generator = torch.Generator()
 
     def resume(self, model: DeepModel, generator: torch.Generator) -> Progress | None:
@@ -108,20 +125,31 @@ class Keeper:
         """Write the file, if it is time."""
         if progress.epoch % self.every or self._model is None:
             return
-        tensors = {f"model.{name}": tensor for name, tensor in self._model.state_dict().items()}
+        self._write(*self._state(self._model, progress, optimizers))
+
+    def end_phase(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """Copy the state, if it is that of a single start: hooks that end the phase will change it."""
+        if self._model is None or self.starts > 1:
+            return
+        told, tensors = self._state(self._model, progress, optimizers)
+        self._end = copy.deepcopy(told), {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+    def _state(
+        self, model: DeepModel, progress: Progress, optimizers: list[torch.optim.Optimizer]
+    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
         tensors |= optimizer_tensors(optimizers)
         tensors |= {"generator": self._generator.get_state(), "global_generator": torch.get_rng_state()}
-        names = ("phase", "epoch", "over", "history")
-        self._write({name: getattr(progress, name) for name in names}, tensors)
+        return {name: getattr(progress, name) for name in ("phase", "epoch", "over", "history")}, tensors
 
     def end_run(self) -> None:
-        """Write that a start is over."""
-        self._write(None, {})
+        """Write that a start is over, with the end of its last phase, from which more epochs can go on."""
+        self._write(*self._end)
 
     def _write(self, progress: dict[str, Any] | None, tensors: dict[str, Tensor]) -> None:
         best = {"scores": self.runs.scores, "empty": self.runs.empty, "history": self.runs.history}
         tensors = tensors | {f"best.{name}": tensor for name, tensor in self.runs.state.items()}
-        meta = {"fingerprint": self.fingerprint, "progress": progress, "best": best}
+        meta = {"fingerprint": self.fingerprint, "plan": self.plan, "progress": progress, "best": best}
         write_checkpoint(self.path, meta, tensors)
 
 
@@ -180,6 +208,9 @@ class Notice:
         self.name, self.total, self.first = phase.name, phase.epochs, done
         self.began = time.monotonic()
 
+    def end_phase(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """Nothing to do."""
+
     def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
         """Tell, once, if it is time."""
         passed = time.monotonic() - self.began
@@ -223,6 +254,9 @@ class Bar:
         """Add a line."""
         self.name = phase.name
         self.task = self.display.add_task(f"{self.title}: {phase.name}", total=phase.epochs, completed=done)
+
+    def end_phase(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """Nothing to do."""
 
     def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
         """Move on, and show the loss."""

@@ -34,6 +34,10 @@ class Watcher(Protocol):
         """An epoch has ended."""
         ...
 
+    def end_phase(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
+        """The last epoch of a phase has ended, and its `end` has not been called yet."""
+        ...
+
 
 @dataclass
 class Progress:
@@ -105,6 +109,8 @@ def _run(
                 best.see(history)
                 for watcher in watchers:
                     watcher.end_epoch(progress, optimizers)
+            for watcher in watchers:
+                watcher.end_phase(progress, optimizers)
         except KeyboardInterrupt:
             best.restore()
             epoch = f"epoch {progress.epoch + 1} of {phase.epochs} of {phase.name}"

@@ -220,6 +220,9 @@ class Phase:
         End after so many epochs in which the loss did not fall by a thousandth; never if None.
     comparable : bool
         Whether losses of different epochs can be compared; not where the objective itself changes.
+    fixed_length : bool
+        Whether what happens in an epoch follows from the number of all, other than by a schedule (by
+        ``batch.done``, say): then a checkpoint is not taken on to more epochs.
 
     Notes
     -----
@@ -244,6 +247,7 @@ class Phase:
     end: Callable[[Tensor], Any] = nothing
     patience: int | None = None
     comparable: bool = True
+    fixed_length: bool = False
 
 
 # --- models ---------------------------------------------------------------------------------------
