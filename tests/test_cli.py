@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +15,10 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 import whyclust as wc
-from whyclust.command.cli import _exit_code, main
+from whyclust.command.cli import _exit_code, app, main
+from whyclust.command.examples import EXAMPLES
 
+CUSTOMERS = Path(__file__).parents[1] / "examples" / "customers.csv"
 FILES = {"report.html", "relevance.parquet", "clusters.csv", "summary.json", "model.npz"}
 
 
@@ -543,3 +547,33 @@ def test_the_report_goes_last_into_a_folder_that_is_there(iris, folder, monkeypa
     assert run(*arguments) == 0
     assert set(moved) == FILES
     assert moved[-1] == "report.html"
+
+
+# --------------------------------------------------------------------------- the examples of --help
+
+
+def test_help_shows_three_examples_of_each_command(capsys):
+    for command, examples in EXAMPLES.items():
+        assert len(examples) == 3
+        assert run(command, "--help") == 0
+        page = capsys.readouterr().out
+        for example, what in examples:
+            assert len(example) <= 78  # a line of a terminal
+            assert example.startswith(f"whyclust {command}")
+            assert any(line.strip() == example for line in page.splitlines())
+            assert what in page
+    assert set(EXAMPLES) == {one.name or one.callback.__name__ for one in app.registered_commands}
+
+
+@pytest.mark.skipif(not CUSTOMERS.exists(), reason="the package is tested without its repository")
+@pytest.mark.parametrize("example", [one for part in EXAMPLES.values() for one, _ in part])
+def test_the_examples_run(example, folder, capsys):
+    (folder / "examples").mkdir()
+    shutil.copy(CUSTOMERS, folder / "examples")
+    _, *arguments = shlex.split(example)
+    assert run(*arguments) == 0
+    (result,) = (path for path in folder.iterdir() if path.name != "examples")
+    assert set(FILES) <= {path.name for path in result.iterdir()}
+    assert ("audit.json" in {path.name for path in result.iterdir()}) == (arguments[0] == "audit")
+    out = capsys.readouterr().out
+    assert out == "" if "--quiet" in arguments else f"Report: {result.name}/report.html" in out

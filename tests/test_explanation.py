@@ -399,6 +399,47 @@ def test_rows_by_label_and_columns_by_name(model):
     assert len(doubled["same"]) == len(X)
 
 
+def test_choices_of_rows_and_columns_that_pandas_makes():
+    ex = wc.explain(k_means().fit(FRAME), FRAME)
+    mask = FRAME["a"] > 0
+    for one in (mask, mask.sample(frac=1, random_state=0), mask.astype("boolean"), mask.to_numpy()):
+        np.testing.assert_array_equal(ex[one].values, ex.values[mask.to_numpy()])
+    np.testing.assert_array_equal(ex[mask, "b"], ex.values[mask.to_numpy(), 1])
+    for names in (["c", "a"], np.array(["c", "a"]), pd.Index(["c", "a"]), pd.Series(["c", "a"])):
+        found = ex[:4, names]
+        assert list(found.columns) == ["c", "a"]
+        np.testing.assert_array_equal(found, ex.values[:4, [2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "told"),
+    [
+        (FRAME["a"][:10] > 0, IndexError, "The mask has 10 rows and the explanation"),
+        (
+            pd.Series([True, None], dtype="boolean"),
+            IndexError,
+            r"missing: mask\.fillna\(False\) leaves them out",
+        ),
+        (FRAME > 0, IndexError, r"rows=a DataFrame of shape \(\d+, \d+\) do not fit"),
+        ("a", KeyError, r"no row 'a' .*: it is a column, ex\[:, 'a'\]"),
+        (99_999, IndexError, "rows=99999 do not fit an explanation of"),
+        ((slice(3), ("a", "b")), TypeError, "expected a name or a list of names"),
+    ],
+)
+def test_choices_that_fit_nothing_are_refused_in_one_line(rows, kind, told):
+    with pytest.raises(kind, match=told) as error:
+        wc.explain(k_means().fit(FRAME), FRAME)[rows]
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 250
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "a", True])
+def test_how_many_columns_is_a_whole_number(ex, count):
+    for method in (ex.top, ex.strongest):
+        with pytest.raises(ValueError, match=r"count=.* expected a whole number, 0 or more"):
+            method(count)
+
+
 def test_long_frame_has_what_a_plot_needs():
     ex = wc.explain(k_means().fit(FRAME), FRAME)
     frame = ex.to_pandas(long=True)

@@ -13,6 +13,7 @@ import typer
 
 from whyclust import __version__
 from whyclust.command import choosing_k, clusterers
+from whyclust.command.examples import help_of
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -123,7 +124,7 @@ AuditOption = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog=help_of("explain"))
 def explain(
     file: FileArgument,
     k: KOption = None,
@@ -174,7 +175,7 @@ def explain(
     )
 
 
-@app.command("audit")
+@app.command("audit", epilog=help_of("audit"))
 def audit_(
     file: FileArgument,
     k: KOption = None,
@@ -194,7 +195,7 @@ def audit_(
     explain(file, k, out, *options, audit=True, quiet=quiet)
 
 
-@app.command()
+@app.command(epilog=help_of("demo"))
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-result"),
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._checks import did_you_mean
+from whyclust._checks import counted, did_you_mean
 from whyclust._frames import column_values, in_rows_of, is_frame
+
+# What is longer is not repeated in an error.
+_LONGEST = 60
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +30,40 @@ def positions_of(explanation: Explanation, rows: Any) -> Any:
     found = np.asarray(rows)
     if found.ndim == 1 and found.size and all(isinstance(one, str) for one in found):
         return _labelled(explanation, found.tolist())
+    if found.ndim == 1 and found.dtype == object and _is_missing_in(found):
+        raise IndexError(
+            f"The mask has {counted(len(found), 'row')}, some of which are neither True nor False but "
+            "missing: mask.fillna(False) leaves them out."
+        )
     if found.dtype == object and all(isinstance(answer, (bool, np.bool_)) for answer in found):
         found = found.astype(bool)  # of pandas' nullable kind
     if found.dtype != bool or not is_frame(explanation.data):
         return found
     return np.asarray(in_rows_of(rows, explanation.index, "rows", "ex"), dtype=bool)
+
+
+def _is_missing_in(answers: NDArray) -> bool:
+    """Whether some answers of a mask of pandas are not there."""
+    import pandas as pd
+
+    known = [answer for answer in answers if not pd.isna(answer)]
+    return len(known) < len(answers) and all(isinstance(answer, (bool, np.bool_)) for answer in known)
+
+
+def unfit_rows(rows: Any, n_rows: int) -> IndexError:
+    """The error of what chooses no rows, in one line."""
+    mask = np.asarray(rows)
+    if mask.dtype == bool and mask.ndim == 1:
+        return IndexError(
+            f"The mask has {counted(len(mask), 'row')} and the explanation {n_rows}: give an answer for each."
+        )
+    told = repr(rows)
+    if len(told) > _LONGEST or "\n" in told:
+        told = f"a {type(rows).__name__} of shape {np.shape(rows)}"
+    return IndexError(
+        f"rows={told} do not fit an explanation of {n_rows} rows, expected a position, a slice, a mask, or a "
+        "list of positions or of labels."
+    )
 
 
 def _labelled(explanation: Explanation, wanted: list[str]) -> NDArray:
@@ -42,6 +74,8 @@ def _labelled(explanation: Explanation, wanted: list[str]) -> NDArray:
     for label in wanted:
         if label not in places:
             hint = did_you_mean(label, list(places))
+            if label in explanation.feature_names:
+                hint = f": it is a column, ex[:, {label!r}]."
             raise KeyError(f"There is no row {label!r} in this explanation of {len(explanation)} rows{hint}")
     return np.array([place for label in wanted for place in places[label]], dtype=int)
 
@@ -59,7 +93,7 @@ def relevance_of(explanation: Explanation, columns: Any) -> Any:
     import pandas as pd
 
     one = isinstance(columns, str)
-    wanted = [columns] if one else columns
+    wanted = [columns] if one else np.asarray(columns) if hasattr(columns, "__array__") else columns
     if not isinstance(wanted, (list, np.ndarray)) or not all(isinstance(name, str) for name in wanted):
         raise TypeError(
             f"columns={columns!r}, expected a name or a list of names; ex.values[rows, columns] takes "

@@ -16,7 +16,7 @@ from whyclust._extras import missing
 from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
-from whyclust.explaining.choosing import long_frame, place_of, positions_of, relevance_of
+from whyclust.explaining.choosing import long_frame, place_of, positions_of, relevance_of, unfit_rows
 from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
@@ -194,10 +194,7 @@ class Explanation:
         except (IndexError, TypeError, ValueError):
             chosen = None
         if chosen is None or chosen.ndim > 1:  # True and lists of lists would make an axis of their own
-            raise IndexError(
-                f"rows={rows!r} do not fit an explanation of {len(self)} rows, expected a position, a slice, "
-                "a mask or a list of positions."
-            )
+            raise unfit_rows(rows, len(self))
         per_row = PER_ROW if self.given is None else (*PER_ROW, "given")
         return replace(
             self,
@@ -231,12 +228,25 @@ class Explanation:
         return isinstance(self.values, FactoredValues)
 
     def top(self, count: int = 10) -> tuple[NDArray, NDArray]:
-        """Return names and relevance of each row's strongest columns, by absolute value."""
+        """Return names and relevance of each row's strongest columns, by absolute value.
+
+        Parameters
+        ----------
+        count : int
+            How many; all columns if there are fewer.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_rows, count)
+            The strongest column of each row first; :meth:`strongest` has their positions.
+        values : ndarray of shape (n_rows, count)
+        """
         places, values = self.strongest(count)
         return np.asarray(self.feature_names, dtype=object)[places], values
 
     def strongest(self, count: int = 10) -> tuple[NDArray, NDArray]:
         """Return positions and relevance of each row's strongest columns, by absolute value."""
+        whole_number("count", count, 0)
         if self.is_factored:
             return self.values.top(count)
         return top_columns(self.values, count)
