@@ -414,7 +414,7 @@ def test_choices_of_rows_and_columns_that_pandas_makes():
 @pytest.mark.parametrize(
     ("rows", "kind", "told"),
     [
-        (FRAME["a"][:10] > 0, IndexError, "The mask has 10 rows and the explanation"),
+        (FRAME["a"][:10] > 0, IndexError, "rows is a mask of 10 rows, which do not fit"),
         (
             pd.Series([True, None], dtype="boolean"),
             IndexError,

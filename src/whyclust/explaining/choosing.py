@@ -55,7 +55,8 @@ def unfit_rows(rows: Any, n_rows: int) -> IndexError:
     mask = np.asarray(rows)
     if mask.dtype == bool and mask.ndim == 1:
         return IndexError(
-            f"The mask has {counted(len(mask), 'row')} and the explanation {n_rows}: give an answer for each."
+            f"rows is a mask of {counted(len(mask), 'row')}, which do not fit an explanation of {n_rows} "
+            "rows: expected an answer for each."
         )
     told = repr(rows)
     if len(told) > _LONGEST or "\n" in told:
