@@ -952,7 +952,7 @@ def test_a_checkpoint_is_of_one_base(table, tmp_path):
     path.unlink()
     ACeDeC(fitted, space_epochs=1).fit(X)
     with pytest.raises(ValueError, match="is of another model, other settings"):
-        ACeDeC(fitted.set_params(epochs=2), space_epochs=1).fit(X)
+        ACeDeC(fitted.set_params(lam=2.0), space_epochs=1).fit(X)
 
 
 def test_ctrl_c_among_the_spaces(table, monkeypatch):
