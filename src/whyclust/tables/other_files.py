@@ -87,7 +87,7 @@ def _object(line: str, place: str) -> dict[str, Any]:
 
 def _of_objects(rows: list[dict[str, Any]]) -> pd.DataFrame:
     # Objects inside objects are columns 'outer.inner', as most programs have them.
-    return pd.json_normalize(rows).convert_dtypes(convert_string=False) if rows else pd.DataFrame()
+    return pd.json_normalize(rows) if rows else pd.DataFrame()
 
 
 def read_h5ad(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
