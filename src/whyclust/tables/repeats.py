@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -36,7 +37,7 @@ def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
     >>> repeats(frame, frame)
     {'class': 'called'}
     """
-    seen: dict[tuple[bytes, bytes], list[str]] = {}
+    seen: dict[bytes, list[str]] = {}
     for name in names:
         column = frame[name]
         try:
@@ -45,12 +46,13 @@ def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
             continue
         if len(values) < 2:
             continue
-        told = b""
+        # A digest, since the columns themselves would all be held at once.
+        told = hashlib.blake2b(codes.astype(np.int32).tobytes())
         if len(values) > min(MOST_VALUES, len(column) / FEWEST_ROWS):
             if not pd.api.types.is_numeric_dtype(column.dtype):
                 continue
-            told = np.asarray(values, dtype=np.float64).tobytes()
-        seen.setdefault((codes.astype(np.int32).tobytes(), told), []).append(name)
+            told.update(np.asarray(values, dtype=np.float64).tobytes())
+        seen.setdefault(told.digest(), []).append(name)
     found: dict[str, str] = {}
     for alike in seen.values():
         worded = [name for name in alike if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
