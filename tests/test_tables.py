@@ -331,7 +331,7 @@ def spreadsheet_bytes():
         ("t.parquet", b"a,b\n1,2\n", "named as Parquet but holds CSV"),
         ("t.feather", b"a,b\n1,2\n", "named as Feather/Arrow but holds CSV"),
         ("t.npy", b"a,b\n1,2\n", "named as a NumPy array but holds CSV"),
-        ("t.csv", spreadsheet_bytes(), "a ZIP archive or spreadsheet: save the table as CSV"),
+        ("t.csv", spreadsheet_bytes(), "named as CSV but holds a spreadsheet: rename it to end in '.xlsx'"),
         ("t.csv", b"<!DOCTYPE html><html></html>", "a web page"),
         ("t.csv", b'{"a": 1}', "JSON"),
         ("t.csv", b"", "is empty"),
@@ -342,7 +342,9 @@ def spreadsheet_bytes():
         ("t.parquet", parquet_bytes()[:60], "damaged"),
         ("t.arrow", b"ARROW1\x00\x00junk", "damaged"),
         ("t.npy", b"\x93NUMPY\x01\x00junk", "damaged"),
-        ("t.xlsx", b"PK", "not a kind of table known here"),
+        ("t.xlsx", b"PK", "named as a spreadsheet but holds CSV"),
+        ("t.xlsx", spreadsheet_bytes(), "the spreadsheet is damaged"),
+        ("t.docx", b"PK", "not a kind of table known here"),
         ("t", b"a", "not a kind of table known here"),
     ],
 )
@@ -371,7 +373,7 @@ def many_kinds(n=40):
             "gappy": np.where(np.arange(n) == 3, np.nan, generator.normal(size=n)),
             "flag": np.arange(n) % 2 == 0,
             "colour": np.resize(["red", "green", "blue"], n),
-            "grade": pd.Categorical(np.resize(["low", "high"], n)),
+            "grade": pd.Categorical(np.resize(["low", "low", "high"], n)),
             "gappy text": np.resize(np.array(["a", "b", None, "a"], dtype=object), n),
             "gappy flag": np.resize(np.array([True, False, None], dtype=object), n),
             "same": 7.0,
@@ -381,7 +383,7 @@ def many_kinds(n=40):
             "day": pd.date_range("2024-01-01", periods=n).strftime("%Y-%m-%d").to_numpy()[::-1],
             "essay": [f"text {i % 35}" for i in range(n)],
             "list": [[1, 2]] * n,
-            "nullable": pd.array(np.arange(n) % 3, dtype="Int64"),
+            "nullable": pd.array(np.arange(n) // 2 % 3, dtype="Int64"),
         }
     )
 
@@ -507,7 +509,7 @@ def test_the_thresholds_of_text():
     frame = pd.DataFrame({"most": texts(30), "more": texts(31), "b": np.arange(62) % 5})
     plan = plan_table(frame)
     assert plan.categorical == ["most"]
-    assert plan.dropped == {"more": "is text with 31 different values (at most 30 are used)"}
+    assert plan.dropped == {"more": "is text with 31 different values, few of which repeat"}
     # Two names may be two categories, three that never repeat tell rows apart.
     assert plan_table(pd.DataFrame({"a": ["x", "y"]})).categorical == ["a"]
     three = plan_table(pd.DataFrame({"a": ["x", "y", "z"], "b": [1.0, 2.0, 4.0]}))

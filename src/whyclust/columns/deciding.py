@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from whyclust.columns.dates import looks_like_date
 from whyclust.columns.facts import (
     COMPLEX,
     DATES,
@@ -16,10 +16,17 @@ from whyclust.columns.facts import (
     NumberFacts,
     numbers_in,
 )
+from whyclust.columns.meaning import CODE, IDENTIFIER, RANK, YEAR, meaning_of
 from whyclust.moments.categories import CategoryCounts
 
-# More categories than this are taken for free text: one-hot columns would swamp the numeric ones.
+# Of more categories than this only the frequent ones count: one-hot columns would swamp the numeric ones.
 MAX_CATEGORIES = 30
+# The same of a column that was asked for by name.
+MOST_ASKED = 100
+# A value is frequent that so many rows have, and 1% of them.
+FREQUENT_ROWS = 5
+# Text is free text, and no category, where its frequent values hold less than this share of the rows.
+FREQUENT_SHARE = 0.5
 # Squares of larger numbers overflow, and with them every distance.
 LARGEST_NUMBER = 1e150
 # A text column is a number column with blemishes if at least this share of its entries are numbers.
@@ -32,14 +39,16 @@ TOO_CLOSE = "differs only beyond the 16 digits of its numbers (subtract a consta
 NUMBERS_ROWS = "numbers the rows"
 COUNTS_ROWS = "goes up by one in every row (an identifier)"
 NAMED_IDENTIFIER = "identifies the rows"
+IDENTIFIES = "is an identifier: its numbers measure nothing"
+CODES = "holds codes: their numbers measure nothing"
+RANKS = "ranks the rows"
+YEARS = "holds years, and dates are not clustered"
 TEXT_IDENTIFIER = "is different in every row (an identifier)"
 IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, TEXT_IDENTIFIER})
 NOT_CLUSTERED = "holds dates or times, which are not clustered"
 
-DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( .*)?")
-
 # How a column is converted.
-NUMBER, NUMBER_IN_TEXT, FLAG, WORD = "number", "number in text", "flag", "text"
+NUMBER, NUMBER_IN_TEXT, FLAG, WORD, DATE = "number", "number in text", "flag", "text", "date"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +58,7 @@ class Decision:
     Attributes
     ----------
     kind : str or None
-        How it is converted: 'number', 'number in text', 'flag' or 'text'; None where it is left out.
+        How it is converted: 'number', 'number in text', 'date', 'flag' or 'text'; None where it is left out.
     reason : str
         Why it is left out.
     note : str
@@ -88,7 +97,7 @@ def decide(name: str, facts: ColumnFacts, asked: bool) -> Decision:
     if facts.kind == EMPTY:
         return Decision(None, "has no values")
     if facts.kind == DATES:
-        return Decision(None, NOT_CLUSTERED)
+        return _decide_dates(name, facts, asked)
     if facts.kind == COMPLEX:
         return Decision(None, "holds complex numbers")
     if facts.numbers is not None:
@@ -103,10 +112,20 @@ def decide(name: str, facts: ColumnFacts, asked: bool) -> Decision:
         return Decision(kind, n_missing=facts.n_missing, categories=tuple(sorted(facts.texts.counts)))
     numbers, note = _numbers_among(name, facts.texts)
     if numbers is None:
-        return _decide_text(facts.texts, facts.n_rows, facts.n_missing, asked)
+        return _decide_text(name, facts.texts, facts.n_rows, facts.n_missing, asked)
     n_missing = facts.n_rows - int(numbers.moments.count[0])
     found = _decide_numbers(name, numbers, facts.n_rows, n_missing, asked)
-    return replace(found, kind=found.kind and NUMBER_IN_TEXT, note=note)
+    # Words stay words where the numbers among them would be flags.
+    return replace(found, kind=found.kind and NUMBER_IN_TEXT, numbers=numbers, note=note)
+
+
+def _decide_dates(name: str, facts: ColumnFacts, asked: bool) -> Decision:
+    if not asked or facts.numbers is None:
+        return Decision(None, NOT_CLUSTERED)
+    if facts.numbers.spread <= 0:
+        return Decision(None, SAME_VALUE)
+    note = f"The dates of column '{name}' count as years: 2020.5 is the middle of 2020."
+    return Decision(DATE, note=note, n_missing=facts.n_missing, numbers=facts.numbers)
 
 
 def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None, str]:
@@ -156,19 +175,51 @@ def _decide_numbers(name: str, numbers: NumberFacts, n_rows: int, n_missing: int
         # A customer number from 1000 on is as little a measurement as a row number.
         if counts:
             return Decision(None, COUNTS_ROWS)
+    reason = None if asked else _no_quantity(name, numbers, n_rows)
+    if reason is not None:
+        return Decision(None, reason)
+    # 0 and 1 are no and yes: a rare yes is one category among two, and not an outlier.
+    if (numbers.lowest, numbers.highest, numbers.whole, n_missing) == (0.0, 1.0, True, 0):
+        return Decision(FLAG, categories=("False", "True"))
     return Decision(NUMBER, n_missing=n_missing, numbers=numbers)
 
 
-def _decide_text(seen: CategoryCounts, n_rows: int, n_missing: int, asked: bool) -> Decision:
+def _no_quantity(name: str, numbers: NumberFacts, n_rows: int) -> str | None:
+    """Why numbers of this name measure nothing, if so."""
+    meaning = meaning_of(name) if numbers.whole and n_rows >= FEWEST_IDENTIFIED else None
+    # Few small numbers under such a name are levels of something, which may be ordered.
+    if meaning == IDENTIFIER and numbers.highest >= FEWEST_IDENTIFIED:
+        return IDENTIFIES
+    if meaning == CODE and numbers.lowest >= FEWEST_IDENTIFIED:
+        return CODES
+    # Ranks go from 1 up to at most as many as there are rows, and most of them are there.
+    if meaning == RANK and numbers.lowest in (0, 1) and n_rows / 2 <= numbers.highest <= n_rows:
+        return RANKS
+    if meaning == YEAR and numbers.lowest >= 1000 and numbers.highest <= 2200:
+        return YEARS
+    return None
+
+
+def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, asked: bool) -> Decision:
     texts = sorted(seen.counts)
     if len(texts) == 1 and not n_missing:
         return Decision(None, SAME_VALUE)
-    if all(DATE.fullmatch(text.strip()) for text in texts):
+    if all(looks_like_date(text) for text in texts):
         return Decision(None, NOT_CLUSTERED)
     if len(texts) == n_rows - n_missing > 2 and not asked:
         return Decision(None, TEXT_IDENTIFIER)
-    if len(texts) > MAX_CATEGORIES:
-        return Decision(
-            None, f"is text with {len(texts)} different values (at most {MAX_CATEGORIES} are used)"
-        )
-    return Decision(WORD, n_missing=n_missing, categories=tuple(texts))
+    most = MOST_ASKED if asked else MAX_CATEGORIES
+    if len(texts) <= most:
+        return Decision(WORD, n_missing=n_missing, categories=tuple(texts))
+    frequent = sorted(texts, key=lambda text: -seen.counts[text])[:most]
+    if not asked:
+        fewest = max(FREQUENT_ROWS, n_rows / MOST_ASKED)
+        frequent = [text for text in frequent if seen.counts[text] >= fewest]
+    n_told = sum(seen.counts[text] for text in frequent)
+    if not asked and n_told < FREQUENT_SHARE * (n_rows - n_missing):
+        return Decision(None, f"is text with {len(texts)} different values, few of which repeat")
+    note = (
+        f"Of the {len(texts)} different values of column '{name}' the {len(frequent)} most frequent count, "
+        f"which {n_told / (n_rows - n_missing):.0%} of its rows have; the others count as none of these."
+    )
+    return Decision(WORD, note=note, n_missing=n_missing, categories=tuple(sorted(frequent)))

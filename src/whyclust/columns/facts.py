@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust.columns.meaning import IDENTIFIER, meaning_of
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.numbers import NumberMoments
 
@@ -31,8 +31,56 @@ _KINDS = {
     "boolean": FLAGS,
 }
 
-# Columns of these names usually tell the rows apart: only of them are all different numbers kept.
-IDENTIFIER = re.compile(r"id|index|.*[_ .-]id|row([_ ]?(number|nr|no))?|unnamed: 0|column 1|uuid|guid")
+# Rows of which numbers are kept for medians and ranks, drawn by their place.
+SAMPLE = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Finite numbers of some rows, drawn by their place: the same for a table in parts.
+
+    Attributes
+    ----------
+    keys : ndarray
+        What the place of each row was scattered to; the smallest are drawn.
+    numbers : ndarray
+
+    Examples
+    --------
+    >>> values = np.arange(5000.0)
+    >>> parts = Sample.of(values[:3000]) + Sample.of(values[3000:], 3000)
+    >>> len(parts.numbers), bool((np.sort(parts.numbers) == np.sort(Sample.of(values).numbers)).all())
+    (1000, True)
+    """
+
+    keys: NDArray
+    numbers: NDArray
+
+    @classmethod
+    def of(cls, values: NDArray, first_row: int = 0) -> Sample:
+        """Of the numbers of some rows; gaps and infinite ones are left out."""
+        finite = np.isfinite(values)
+        places = np.flatnonzero(finite).astype(np.uint64) + np.uint64(first_row)
+        return cls(_scattered(places), values[finite])._drawn()
+
+    def __add__(self, other: Sample) -> Sample:
+        keys = np.concatenate([self.keys, other.keys])
+        return Sample(keys, np.concatenate([self.numbers, other.numbers]))._drawn()
+
+    def _drawn(self) -> Sample:
+        if len(self.keys) <= SAMPLE:
+            return self
+        kept = np.argpartition(self.keys, SAMPLE - 1)[:SAMPLE]
+        return Sample(self.keys[kept], self.numbers[kept])
+
+
+def _scattered(places: NDArray) -> NDArray:
+    """Mix the bits of whole numbers (splitmix64), so that neighbours end up far apart."""
+    with np.errstate(over="ignore"):
+        mixed = places * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +105,8 @@ class NumberFacts:
         All numbers, sorted, if they are all different and that is worth knowing.
     exact : (int, int) or None
         The lowest and the highest of whole numbers, which may have more digits than a float.
+    sample : Sample or None
+        Numbers of some rows, for medians and ranks.
     """
 
     moments: NumberMoments
@@ -69,11 +119,12 @@ class NumberFacts:
     whole: bool
     different: NDArray | None
     exact: tuple[int, int] | None = None
+    sample: Sample | None = None
 
     @classmethod
     def of(cls, values: NDArray, first_row: int = 0, *, name: str = "") -> NumberFacts:
         """Of the numbers of some rows, NaN for gaps."""
-        may_identify = IDENTIFIER.fullmatch(name.strip().lower()) is not None
+        may_identify = meaning_of(name) == IDENTIFIER
         infinite = np.isinf(values)
         present = values[~(infinite | np.isnan(values))]
         different = np.unique(values) if may_identify else None
@@ -85,8 +136,9 @@ class NumberFacts:
             float(values[0]),
             float(values[-1]),
             bool((np.diff(values) == 1).all()),
-            bool((values == np.floor(values)).all()),
+            bool((present == np.floor(present)).all()),
             different if different is not None and len(different) == len(values) else None,
+            sample=Sample.of(values, first_row),
         )
 
     def __add__(self, other: NumberFacts) -> NumberFacts:
@@ -107,6 +159,7 @@ class NumberFacts:
             None
             if self.exact is None or other.exact is None
             else (min(self.exact[0], other.exact[0]), max(self.exact[1], other.exact[1])),
+            _sum(self.sample, other.sample),
         )
 
     @property
@@ -131,7 +184,7 @@ class ColumnFacts:
         calls them.
     n_rows, n_missing : int
     numbers : NumberFacts or None
-        Of a column of numbers.
+        Of a column of numbers, and of dates as years.
     texts : CategoryCounts or None
         Of a column of text or flags.
 
@@ -163,6 +216,9 @@ class ColumnFacts:
             numbers = NumberFacts.of(as_numbers(column), first_row, name=str(column.name))
             if found == "integer":
                 numbers = replace(numbers, exact=(int(present.min()), int(present.max())))
+            return cls(kind, n_rows, n_missing, numbers=numbers)
+        if kind == DATES and pd.api.types.is_datetime64_any_dtype(column.dtype):
+            numbers = NumberFacts.of(as_years(column), first_row, name=str(column.name))
             return cls(kind, n_rows, n_missing, numbers=numbers)
         if kind in (TEXT, FLAGS):
             texts = CategoryCounts.of(as_text(column).to_numpy(), first_row)
@@ -206,6 +262,20 @@ def column_facts(frame: pd.DataFrame, names: Iterable[str], first_row: int = 0) 
 def as_numbers(column: pd.Series) -> NDArray:
     """Numbers of any type as float64, NaN for gaps."""
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def as_years(column: pd.Series) -> NDArray:
+    """Dates as years with a fraction, NaN for gaps.
+
+    >>> as_years(pd.Series(pd.to_datetime(["2001-01-01 00:00", "2001-07-02 12:00"])))
+    array([2001. , 2001.5])
+    """
+    dates = pd.DatetimeIndex(column)
+    dates = dates if dates.tz is None else dates.tz_convert("UTC").tz_localize(None)
+    starts = pd.to_datetime({"year": dates.year, "month": 1, "day": 1}, errors="coerce")
+    lengths = 365.0 + dates.is_leap_year
+    passed = (dates - pd.DatetimeIndex(starts)) / pd.Timedelta(days=1)
+    return np.asarray(dates.year + passed / lengths, dtype=np.float64)
 
 
 def as_text(column: pd.Series) -> pd.Series:

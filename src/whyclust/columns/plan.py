@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from whyclust.columns.deciding import FLAG, IDENTIFIERS, NUMBER, NUMBER_IN_TEXT, Decision, decide
-from whyclust.columns.facts import ColumnFacts, as_numbers, as_text, numbers_in
+from whyclust.columns.deciding import DATE, FLAG, IDENTIFIERS, NUMBER, NUMBER_IN_TEXT, Decision, decide
+from whyclust.columns.facts import ColumnFacts, as_numbers, as_text, as_years, numbers_in
+from whyclust.columns.scaling import AUTO, FAR, LIMIT, NONE, RANK, ROBUST, Scaling, check_scale, scaling_of
 
 MISSING_CATEGORY = "missing"
 # Notes are for reading; the plan itself has every column.
@@ -24,26 +24,25 @@ class ColumnPlan:
     Attributes
     ----------
     name : str
-    kind : {"number", "number in text", "flag", "text"}
+    kind : {"number", "number in text", "date", "flag", "text"}
     n_missing : int
-        Gaps seen; those of numbers become the mean, those of text a category of their own.
-    mean, scale : float or None
-        A number is standardised as (x − mean) / scale.
+        Gaps seen; those of numbers become the center, those of text a category of their own.
+    scaling : Scaling or None
+        Of numbers.
     categories : tuple of str
-        Of what is one-hot encoded.
+        Of what is one-hot encoded; other values are none of these.
     """
 
     name: str
     kind: str
     n_missing: int = 0
-    mean: float | None = None
-    scale: float | None = None
+    scaling: Scaling | None = None
     categories: tuple[str, ...] = ()
 
     @property
     def is_number(self) -> bool:
-        """Whether it is standardised, and not one-hot encoded."""
-        return self.kind in (NUMBER, NUMBER_IN_TEXT)
+        """Whether it is scaled, and not one-hot encoded."""
+        return self.scaling is not None
 
     def apply(self, column: pd.Series) -> Any:
         """Convert some rows of the column to floats, booleans or text."""
@@ -55,7 +54,14 @@ class ColumnPlan:
                     f"column '{self.name}' has a gap, but had none when the table was planned: plan the "
                     "whole table, or fill the gap."
                 )
+            if not column.isin([0, 1]).all():
+                raise ValueError(
+                    f"column '{self.name}' holds something else than 0 and 1, which it held when the table "
+                    "was planned: plan the whole table, or convert the column."
+                )
             return column.astype(bool)
+        if self.kind == DATE:
+            return as_years(pd.to_datetime(column))
         if self.kind != NUMBER:
             return as_text(column)
         try:
@@ -154,8 +160,9 @@ class TablePlan:
         columns = []
         for column in self.columns:
             told = {"name": column.name, "kind": column.kind, "n_missing": column.n_missing}
-            if column.is_number:
-                columns.append({**told, "mean": column.mean, "scale": column.scale})
+            if column.scaling is not None:
+                one = column.scaling
+                columns.append({**told, "scaling": one.kind, "center": one.center, "scale": one.scale})
             else:
                 columns.append({**told, "categories": list(column.categories)})
         return {
@@ -166,7 +173,9 @@ class TablePlan:
         }
 
 
-def plan_columns(facts: Mapping[str, ColumnFacts], *, asked: Collection[str] = ()) -> TablePlan:
+def plan_columns(
+    facts: Mapping[str, ColumnFacts], *, asked: Collection[str] = (), scale: str = AUTO
+) -> TablePlan:
     """Decide how columns take part in a clustering.
 
     Parameters
@@ -175,6 +184,8 @@ def plan_columns(facts: Mapping[str, ColumnFacts], *, asked: Collection[str] = (
         Of the candidates, in their order: those of a whole table, or of its parts, merged.
     asked : collection of str
         Columns asked for by name, which are not taken for identifiers.
+    scale : {"auto", "standard", "robust", "rank", "none"}
+        How numbers are scaled.
 
     Returns
     -------
@@ -192,13 +203,16 @@ def plan_columns(facts: Mapping[str, ColumnFacts], *, asked: Collection[str] = (
     >>> table = pd.DataFrame({"age": [30, None, 50, 40], "sex": ["f", "m", "f", "d"]})
     >>> parts = column_facts(table[:2], table), column_facts(table[2:], table, first_row=2)
     >>> plan = plan_columns(merge(*parts))
-    >>> plan.columns[0].mean, plan.columns[1].categories
+    >>> plan.columns[0].scaling.center, plan.columns[1].categories
     (40.0, ('d', 'f', 'm'))
     """
+    check_scale(scale)
     decisions = {name: decide(name, found, name in asked) for name, found in facts.items()}
     n_rows = max((found.n_rows for found in facts.values()), default=0)
     dropped = {name: one.reason for name, one in decisions.items() if one.kind is None}
-    columns = tuple(_planned(name, one, n_rows) for name, one in decisions.items() if one.kind is not None)
+    columns = tuple(
+        _planned(name, one, n_rows, scale) for name, one in decisions.items() if one.kind is not None
+    )
     if not columns:
         found = "; ".join(f"'{name}' {reason}" for name, reason in list(dropped.items())[:4])
         raise ValueError(
@@ -207,6 +221,7 @@ def plan_columns(facts: Mapping[str, ColumnFacts], *, asked: Collection[str] = (
         )
     notes = [one.note for one in decisions.values() if one.note]
     notes += _missing_notes(columns, n_rows)
+    notes += _scale_notes(columns, scale)
     if dropped:
         by_reason: dict[str, list[str]] = {}
         for name, reason in dropped.items():
@@ -216,17 +231,25 @@ def plan_columns(facts: Mapping[str, ColumnFacts], *, asked: Collection[str] = (
     return TablePlan(columns, n_rows, dropped, notes)
 
 
-def _planned(name: str, decision: Decision, n_rows: int) -> ColumnPlan:
+def _planned(name: str, decision: Decision, n_rows: int, scale: str) -> ColumnPlan:
     kind = str(decision.kind)
     if decision.numbers is None:
         return ColumnPlan(name, kind, decision.n_missing, categories=decision.categories)
-    moments = decision.numbers.moments
-    mean, eps = float(moments.mean[0]), np.finfo(np.float64).eps
-    # Gaps become the mean, which adds nothing to the squared deviations.
-    variance = float(moments.squares[0]) / n_rows
-    # As scikit-learn's StandardScaler: what may be rounding is not blown up to unit variance.
-    is_rounding = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
-    return ColumnPlan(name, kind, decision.n_missing, mean, 1.0 if is_rounding else variance**0.5)
+    return ColumnPlan(name, kind, decision.n_missing, scaling_of(decision.numbers, n_rows, scale))
+
+
+def _scale_notes(columns: Collection[ColumnPlan], scale: str) -> list[str]:
+    limited = [f"'{one.name}'" for one in columns if one.scaling is not None and one.scaling.kind == ROBUST]
+    if scale == AUTO and limited:
+        return [
+            f"Some numbers are more than {FAR:g} standard deviations from the mean. So that they do not "
+            f"become clusters of their own, these columns are scaled by median and quartiles and limited to "
+            f"{LIMIT:g} of these: {listed(limited)}. Scale 'standard' takes them as they are."
+        ]
+    numbers = [one.scaling for one in columns if one.scaling is not None]
+    if scale == NONE and len(numbers) > 1:
+        return ["Numbers are not scaled: columns of large numbers decide most."]
+    return []
 
 
 def _missing_notes(columns: Collection[ColumnPlan], n_rows: int) -> list[str]:
@@ -234,9 +257,11 @@ def _missing_notes(columns: Collection[ColumnPlan], n_rows: int) -> list[str]:
     gappy = [column for column in columns if column.n_missing]
     means = [f"'{column.name}' ({column.n_missing})" for column in gappy if column.is_number]
     categories = [f"'{column.name}' ({column.n_missing})" for column in gappy if not column.is_number]
+    medians = {one.scaling.kind in (ROBUST, RANK) for one in gappy if one.scaling is not None}
+    middle = {True: "median", False: "mean"}[medians.pop()] if len(medians) == 1 else "mean or median"
     if means:
         notes.append(
-            f"Missing values (of {n_rows}) were replaced by the mean of their column: {listed(means)}."
+            f"Missing values (of {n_rows}) were replaced by the {middle} of their column: {listed(means)}."
         )
     if categories:
         notes.append(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,7 +78,14 @@ def _root(
 
 
 # What `explain` and `audit` ask for alike.
-FileArgument = Annotated[Path, typer.Argument(help="A table: CSV, Parquet, Feather/Arrow, .npy or .npz.")]
+FileArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A table: CSV, .xlsx, Parquet, Feather/Arrow, .jsonl, .h5ad, .npy or .npz, also with .gz; "
+        "several files or a folder of the same columns; or '-' for standard input.",
+        metavar="FILE...",
+    ),
+]
 KOption = Annotated[str | None, typer.Option("-k", help="Number of clusters, or 'auto': see --k-by.")]
 KByOption = Annotated[
     str | None,
@@ -117,6 +123,19 @@ NamesOption = Annotated[
         help="What to call clusters, beside their ids: 0=students,2=seniors (may be given more than once)."
     ),
 ]
+ScaleOption = Annotated[
+    str,
+    typer.Option(
+        help="How numbers are scaled: 'auto' (the default: 'standard', but 'robust' for columns with numbers "
+        "far outside), 'standard', 'robust', 'rank' or 'none'.",
+        metavar="NAME",
+    ),
+]
+WithDataOption = Annotated[
+    bool,
+    typer.Option("--with-data", help="Keep the rows in relevance.parquet, however many there are."),
+]
+NoRelevanceOption = Annotated[bool, typer.Option("--no-relevance", help="Do not write relevance.parquet.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 AuditOption = Annotated[
@@ -126,7 +145,7 @@ AuditOption = Annotated[
 
 @app.command(epilog=help_of("explain"))
 def explain(
-    file: FileArgument,
+    files: FileArgument,
     k: KOption = None,
     out: OutOption = Path("result"),
     method: MethodOption = None,
@@ -137,6 +156,9 @@ def explain(
     names: NamesOption = None,
     seed: SeedOption = 0,
     k_by: KByOption = None,
+    scale: ScaleOption = "auto",
+    with_data: WithDataOption = False,
+    no_relevance: NoRelevanceOption = False,
     audit: AuditOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -155,13 +177,21 @@ def explain(
     choosing_k.check(k_by or choosing_k.names()[0])
     clusterers.check(method or clusterers.names()[0])
     called = _cluster_names(names or [])
+    if with_data and no_relevance:
+        raise ValueError("--with-data adds the rows to relevance.parquet, which --no-relevance leaves out.")
+    from whyclust.columns.scaling import check_scale
     from whyclust.tables import read_table
 
+    check_scale(scale)
+    read_from = [str(file) for file in files]
+    named = "standard input" if read_from == ["-"] else files[0].name
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     _run(
-        lambda: read_table(file),
+        lambda: read_table(read_from),
         out=out,
         quiet=quiet,
-        title=f"Why these clusters? {file.name}",
+        title=f"Why these clusters? {named}{more}",
+        keep="nothing" if no_relevance else "all" if with_data else "usual",
         k=n_clusters,
         method=method or clusterers.names()[0],
         columns=columns or [],
@@ -171,13 +201,14 @@ def explain(
         names=called,
         seed=seed,
         k_by=k_by or choosing_k.names()[0],
+        scale=scale,
         audit=audit,
     )
 
 
 @app.command("audit", epilog=help_of("audit"))
 def audit_(
-    file: FileArgument,
+    files: FileArgument,
     k: KOption = None,
     out: OutOption = Path("result"),
     method: MethodOption = None,
@@ -188,11 +219,14 @@ def audit_(
     names: NamesOption = None,
     seed: SeedOption = 0,
     k_by: KByOption = None,
+    scale: ScaleOption = "auto",
+    with_data: WithDataOption = False,
+    no_relevance: NoRelevanceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Explain a table, and measure whether the explanations can be trusted."""
-    options = (method, columns, drop, id_column, labels, names, seed, k_by)
-    explain(file, k, out, *options, audit=True, quiet=quiet)
+    options = (method, columns, drop, id_column, labels, names, seed, k_by, scale, with_data, no_relevance)
+    explain(files, k, out, *options, audit=True, quiet=quiet)
 
 
 @app.command(epilog=help_of("demo"))
@@ -214,19 +248,32 @@ def demo(
 
 
 def _run(
-    read: Callable[[], Any], *, out: Path, quiet: bool, title: str, audit: bool = False, **options: Any
+    read: Callable[[], Any],
+    *,
+    out: Path,
+    quiet: bool,
+    title: str,
+    keep: str = "usual",
+    audit: bool = False,
+    **options: Any,
 ) -> None:
+    from whyclust.command.progress import shown
     from whyclust.command.result_files import check_folder, write_result
     from whyclust.command.run import explain_table
 
     # Better now than after the work.
     check_folder(out, audit=audit)
-    with _progress(quiet) as progress:
+    left_out = [] if audit else ["Looking for structure", "Fitting", "Scoring"]
+    if options.get("labels") is None:
+        left_out.append("Fitting a surrogate")
+    if options.get("labels") is not None or options.get("k") is not None:
+        left_out.append("Choosing k")
+    with shown(quiet, left_out) as progress:
         progress("Reading the table")
         table = read()
         result = explain_table(table, audit=audit, progress=progress, **options)
         progress("Writing the report")
-        report = write_result(result, out, title=title)
+        report = write_result(result, out, title=title, keep=keep)
     if quiet:
         return
     for note in result.notes:
@@ -240,27 +287,6 @@ def _run(
         for sentence in result.audit.verdict:
             typer.echo(_one_line(sentence))
     typer.echo(f"\nReport: {report}")
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show what is being done, on a terminal only; elsewhere it would be litter."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda message: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    display = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with display:
-        task = display.add_task("", total=None)
-        yield lambda message: display.update(task, description=message)
 
 
 def main(arguments: list[str] | None = None) -> None:

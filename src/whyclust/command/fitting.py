@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from whyclust import neuralize
+from whyclust._checks import counted
+from whyclust.cluster.structure import few_rows, outlier_clusters
 from whyclust.columns import TablePlan, preparation
 from whyclust.command import choosing_k
 from whyclust.command.clusterers import made
@@ -83,8 +85,23 @@ def fit_clusters(
         headlines.append(f"{choice.describe()} The curve is in the report.")
     progress(f"Clustering {len(features)} rows into {k} clusters")
     model = made(options.method, k, options.seed).fit(matrix)
+    headlines += _on_outliers(matrix, np.asarray(model.labels_))
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
     return Fit(pipeline, neuralize(pipeline, features), int(k), choice, headlines=headlines)
+
+
+def _on_outliers(matrix: np.ndarray, labels: np.ndarray) -> list[str]:
+    """Clusters of a few rows far from all others are named before anybody takes them for findings."""
+    sizes = np.bincount(labels)
+    found = outlier_clusters(matrix, labels, few_rows(sizes))
+    if not found:
+        return []
+    told = ", ".join(f"{one} ({counted(int(sizes[one]), 'row')})" for one in found)
+    which = f"Cluster {told} is" if len(found) == 1 else f"Clusters {told} are"
+    return [
+        f"{which} far from all others: outliers and no finding. Look at these rows, leave them out, or use "
+        "--scale robust."
+    ]
 
 
 def fit_labels(

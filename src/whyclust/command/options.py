@@ -17,6 +17,7 @@ class Options:
     labels: str | None = None
     seed: int = 0
     k_by: str = "apart"
+    scale: str = "auto"
 
     @property
     def source(self) -> str | None:

@@ -96,7 +96,13 @@ def read_rows(table: Table, options: Options) -> Rows:
 def plan_rows(rows: Rows) -> TablePlan:
     """Decide what becomes of every column."""
     options = rows.options
-    return plan_table(rows.frame, columns=options.columns or None, drop=options.drop, aside=rows.aside)
+    return plan_table(
+        rows.frame,
+        columns=options.columns or None,
+        drop=options.drop,
+        aside=rows.aside,
+        scale=options.scale,
+    )
 
 
 def _names(entries: Iterable[str], frame: pd.DataFrame) -> tuple[str, ...]:

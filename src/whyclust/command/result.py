@@ -125,6 +125,7 @@ def _computed(
         "k": fit.k,
         "k_chosen_by": "labels" if labelled else choosing_k.TOLD[options.k_by] if fit.choice else "user",
         "seed": options.seed,
+        "scale": options.scale,
         "n_rows": len(explanation),
         "columns": {"numeric": plan.numeric, "categorical": plan.categorical},
         "dropped": plan.dropped,

@@ -8,8 +8,9 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,13 +19,20 @@ from whyclust import save
 from whyclust.command.result import Result
 from whyclust.saving.atomic import folder_beside
 
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
 # Of thousands of columns summary.json keeps the strongest; relevance.parquet has them all.
 FEATURES_SHOWN = 50
+# The rows of tables with more numbers than this are not written beside their relevance, unless asked for.
+MOST_NUMBERS = 5_000_000
 FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", "report.html")
 AUDIT_FILES = ("audit.csv", "audit.json")
 
 
-def write_result(result: Result, folder: str | Path, *, title: str | None = None) -> Path:
+def write_result(
+    result: Result, folder: str | Path, *, title: str | None = None, keep: str = "usual"
+) -> Path:
     """Write the report, the relevances, the clusters, the summary, the model, and the audit if there is one.
 
     Everything is written to a temporary folder and moved into place only when all is done.
@@ -37,6 +45,9 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
         Where to write; made if it does not exist. Files of the same names are replaced.
     title : str, optional
         Heading of the report.
+    keep : {"usual", "all", "nothing"}
+        What goes into relevance.parquet: relevance, and the rows themselves unless the table is large; also
+        the rows of large tables; or nothing, and there is no such file.
 
     Returns
     -------
@@ -61,7 +72,8 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
             },
             audit=result.audit,
         )
-        result.explanation.save(beside / "relevance.parquet")
+        if keep != "nothing":
+            _kept(result.explanation, keep).save(beside / "relevance.parquet")
         write_lines([result.clusters], beside / "clusters.csv")
         save(result.network, beside / "model.npz")
         found = [_strongest(cluster) for cluster in result.explanation.summary().to_json()]
@@ -71,6 +83,14 @@ def write_result(result: Result, folder: str | Path, *, title: str | None = None
             _write_json(result.audit.to_json(), beside / "audit.json")
             result.audit.methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
     return folder / "report.html"
+
+
+def _kept(explanation: Explanation, keep: str) -> Explanation:
+    """What is written of an explanation: seven digits of relevance are more than anybody reads."""
+    if isinstance(explanation.values, np.ndarray):
+        explanation = replace(explanation, values=explanation.values.astype(np.float32))
+    large = explanation.shape[0] * explanation.shape[1] > MOST_NUMBERS
+    return explanation.without_data() if large and keep != "all" else explanation
 
 
 @contextmanager

@@ -35,6 +35,7 @@ def explain_table(
     labels: str | None = None,
     seed: int = 0,
     k_by: str = "apart",
+    scale: str = "auto",
     names: Mapping[Any, str] | None = None,
     audit: bool = False,
     progress: Callable[[str], None] = lambda message: None,
@@ -60,6 +61,8 @@ def explain_table(
         Seed of everything random.
     k_by : {"apart", "elbow"}
         How k is chosen: the most clusters that stand apart, or the elbow of the k-means inertia.
+    scale : {"auto", "standard", "robust", "rank", "none"}
+        How numbers are scaled.
     names : mapping of clusters to names, optional
         What to call clusters, beside their ids; for the others a name is proposed.
     audit : bool
@@ -81,7 +84,7 @@ def explain_table(
     """
     check(method)
     choosing_k.check(k_by)
-    options = Options(k, method, tuple(columns), tuple(drop), id_column, labels, seed, k_by)
+    options = Options(k, method, tuple(columns), tuple(drop), id_column, labels, seed, k_by, scale)
     rows = read_rows(table, options)
     plan = plan_rows(rows)
     features = plan.apply(rows.frame).set_axis(rows.names.distinct, axis=0)

@@ -17,6 +17,7 @@ from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.choosing import long_frame, place_of, positions_of, relevance_of, unfit_rows
+from whyclust.explaining.left_out import with_data, without_data
 from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
@@ -164,6 +165,14 @@ class Explanation:
         else:
             known = self.rivalry.clusters.tolist()
         return replace(self, names={**self.names, **read_cluster_names(names, known)})
+
+    def without_data(self) -> Explanation:
+        """Return the same explanation without its rows, for a smaller file; what needs them then says so."""
+        return without_data(self)
+
+    def with_data(self, data: Any) -> Explanation:
+        """Return the same explanation with rows: a frame that has its columns, or an array of its shape."""
+        return with_data(self, data)
 
     def in_order(self, clusters: Iterable[Any]) -> list[Any]:
         """Clusters in the order in which people count, 2 before 10, noise last."""

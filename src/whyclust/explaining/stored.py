@@ -10,6 +10,7 @@ import numpy as np
 from whyclust._frames import is_frame
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.explanation import PER_ROW, Explanation
+from whyclust.explaining.left_out import RowsLeftOut
 from whyclust.explaining.records import Provenance, Question
 from whyclust.inputs import Images, InputKind
 from whyclust.inputs.reading import is_sparse
@@ -26,6 +27,8 @@ def _parts(explanation: Explanation) -> dict[str, Any]:
     names = [part.name for part in fields(explanation) if part.name != "origin"]
     parts = {name: getattr(explanation, name) for name in names}
     data, index = explanation.data, as_index(explanation.index)
+    if isinstance(data, RowsLeftOut):
+        return {**parts, "data": data, "index": index, "framed": False}
     if is_frame(data):
         # The frame's own index also knows its names.
         index = data.index if np.array_equal(np.asarray(data.index), explanation.index) else index

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from whyclust._frames import is_frame
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.columns import column_facts, plan_columns, preparation
+from whyclust.columns.facts import DATES
 from whyclust.inputs.reading import (
     InputTable,
     is_sparse,
@@ -166,7 +167,9 @@ def _fit_to_columns(labels: NDArray, table: InputTable) -> tuple[Any, InputTable
     if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
         names = list(table.names or ())
         data = data.set_axis(names, axis=1)
-        plan = plan_columns(column_facts(data, names), asked=names)
+        facts = column_facts(data, names)
+        # Whoever passes a table means its columns, but for dates.
+        plan = plan_columns(facts, asked=[name for name in names if facts[name].kind != DATES])
         features = plan.apply(data)
         for name in plan.missing:
             if name in plan.numeric:

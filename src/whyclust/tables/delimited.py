@@ -13,7 +13,8 @@ from contextlib import contextmanager
 
 import pandas as pd
 
-from whyclust.tables.signs import DECIMAL_COMMA, read_signs
+from whyclust.tables.signs import DECIMAL_COMMA
+from whyclust.tables.written import read_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
 DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -217,7 +218,7 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
 
     called = [name or f"column {position + 1}" for position, name in enumerate(header)]
     separated = DELIMITER_NAMES.get(delimiter, repr(delimiter))
-    numbers, told = read_signs(frame, called, delimiter, separated, as_text)
+    numbers, told = read_numbers(frame, called, delimiter, separated, as_text)
     for position, column in numbers.items():
         frame[position] = column
     frame.columns = pd.Index(header)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
+import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +14,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from whyclust.columns.dates import read_dates
 from whyclust.tables import delimited
+from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
+from whyclust.tables.written import read_numbers
 
 KIND_OF_SUFFIX = {
     ".csv": "CSV",
@@ -23,15 +30,35 @@ KIND_OF_SUFFIX = {
     ".ipc": "Arrow",
     ".npy": "npy",
     ".npz": "npz",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".jsonl": "JSON",
+    ".ndjson": "JSON",
+    ".json": "JSON",
+    ".h5ad": "HDF5",
 }
-NAME_OF_KIND = {"Arrow": "Feather/Arrow", "npy": "a NumPy array", "npz": "a NumPy archive"}
+NAME_OF_KIND = {
+    "Arrow": "Feather/Arrow",
+    "npy": "a NumPy array",
+    "npz": "a NumPy archive",
+    "xlsx": "a spreadsheet",
+    "HDF5": "an HDF5 file",
+}
 SUFFIX_OF_KIND = {
     "CSV": ".csv",
     "Parquet": ".parquet",
     "Arrow": ".arrow",
     "npy": ".npy",
     "npz": ".npz",
+    "xlsx": ".xlsx",
+    "JSON": ".jsonl",
+    "HDF5": ".h5ad",
 }
+# Compressed files have one of the endings above before this one.
+COMPRESSED = ".gz"
+
+# Members that come first in the archives that spreadsheets are.
+SPREADSHEET_MARKS = (b"[Content_Types].xml", b"xl/", b"docProps/", b"_rels/")
 
 # The names under which NumPy archives usually keep their table and its column names.
 ARCHIVE_TABLES = ("X", "x", "data", "features", "arr_0")
@@ -57,68 +84,78 @@ class Table:
     aside: list[str] = field(default_factory=list)
 
 
-def read_table(path: str | Path) -> Table:
-    r"""Read a table from CSV, Parquet, Feather/Arrow, .npy or .npz.
-
-    Parameters
-    ----------
-    path : str or pathlib.Path
-        The ending says the kind (.csv, .tsv, .txt, .parquet, .pq, .feather, .arrow, .ipc, .npy or
-        .npz) and is checked against the content.
-
-    Returns
-    -------
-    Table
-        The frame with unique column names, and notes.
+def read_file(path: Path, called: str | None = None) -> Table:
+    """Read one file; `called` is its name in messages, where it is a copy of another one.
 
     Raises
     ------
     ValueError
         If the file is missing, empty, of an unknown kind or not what its name says.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "prices.csv"
-    >>> _ = path.write_text("name;price;price\nnut;1,5;2\nbolt;2,25;3\n")
-    >>> table = read_table(path)
-    >>> table.frame.columns.tolist()
-    ['name', 'price', 'price (2)']
-    >>> table.frame["price"].tolist()
-    [1.5, 2.25]
     """
-    path = Path(path)
-    kind = _kind(path)
+    called = called or str(path)
+    if path.suffix.lower() == COMPRESSED and path.is_file():
+        return _read_compressed(path, called)
+    kind = _kind(path, called)
     try:
         table = READERS[kind](path)
     except ValueError as error:
-        raise ValueError(f"'{path}': {error}") from error
+        raise ValueError(f"'{called}': {error}") from error
     frame, renamed = _unique_names(table.frame)
     if frame.shape[1] == 0 or frame.shape[0] == 0:
         raise ValueError(
-            f"'{path}' holds an empty table ({frame.shape[0]} rows, {frame.shape[1]} columns): "
+            f"'{called}' holds an empty table ({frame.shape[0]} rows, {frame.shape[1]} columns): "
             "expected at least two rows and one column."
         )
-    return Table(frame, [*table.notes, *renamed], table.aside)
+    frame, told = _read_words(frame, kind)
+    return Table(frame, [*table.notes, *renamed, *told], table.aside)
 
 
-def _kind(path: Path) -> str:
-    if path.is_dir():
-        raise ValueError(f"'{path}' is a folder: give the file that holds the table.")
+def _read_compressed(path: Path, called: str) -> Table:
+    inner = Path(path.stem).suffix.lower()
+    if inner not in KIND_OF_SUFFIX:
+        raise ValueError(
+            f"'{called}' ends in '{inner}{COMPRESSED}', which is not a kind of table known here: expected "
+            f"one such as .csv{COMPRESSED}."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / f"table{inner}"
+        try:
+            with gzip.open(path) as source, plain.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"'{called}': {_damaged('gzip', error)}") from error
+        return read_file(plain, called)
+
+
+def _read_words(frame: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, list[str]]:
+    """Text that is numbers or dates, as such; CSV has its numbers already."""
+    names = [str(name) for name in frame.columns]
+    numbered = frame.set_axis(range(len(names)), axis=1)
+    numbers, notes = ({}, []) if kind == "CSV" else read_numbers(numbered, names)
+    texts = {
+        position: numbered[position]
+        for position, dtype in enumerate(numbered.dtypes)
+        if position not in numbers and isinstance(dtype, (pd.StringDtype, np.dtypes.ObjectDType))
+    }
+    dates, told = read_dates(texts, names)
+    changed = {names[position]: column for position, column in {**numbers, **dates}.items()}
+    return (frame.assign(**changed) if changed else frame), [*notes, *told]
+
+
+def _kind(path: Path, called: str) -> str:
     if not path.exists():
-        raise ValueError(f"'{path}' does not exist: check the name and the folder.")
+        raise ValueError(f"'{called}' does not exist: check the name and the folder.")
     kind = KIND_OF_SUFFIX.get(path.suffix.lower())
     if kind is None:
         raise ValueError(
-            f"'{path}' ends in '{path.suffix}', which is not a kind of table known here: "
+            f"'{called}' ends in '{path.suffix}', which is not a kind of table known here: "
             f"expected one of {', '.join(KIND_OF_SUFFIX)}."
         )
     with path.open("rb") as file:
         head = file.read(512)
     if not head:
-        raise ValueError(f"'{path}' is empty (0 bytes): expected a table.")
-    found = _content(head)
+        raise ValueError(f"'{called}' is empty (0 bytes): expected a table.")
+    found = content_of(head)
     if found != kind:
         named = NAME_OF_KIND.get(kind, kind)
         remedy = (
@@ -127,12 +164,12 @@ def _kind(path: Path) -> str:
             else "save the table as CSV or Parquet"
         )
         raise ValueError(
-            f"'{path}' is named as {named} but holds {NAME_OF_KIND.get(found, found)}: {remedy}."
+            f"'{called}' is named as {named} but holds {NAME_OF_KIND.get(found, found)}: {remedy}."
         )
     return kind
 
 
-def _content(head: bytes) -> str:
+def content_of(head: bytes) -> str:
     """Tell the kind of a file from its first bytes; whatever has no signature is text."""
     if head.startswith(b"PAR1"):
         return "Parquet"
@@ -142,7 +179,9 @@ def _content(head: bytes) -> str:
         return "npy"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         # Archives of NumPy hold members called *.npy; spreadsheets and documents are archives, too.
-        return "npz" if b".npy" in head[:256] or len(head) < 30 else "a ZIP archive or spreadsheet"
+        if b".npy" in head[:256] or len(head) < 30:
+            return "npz"
+        return "xlsx" if any(mark in head for mark in SPREADSHEET_MARKS) else "a ZIP archive"
     signatures = {
         b"\x1f\x8b": "gzip-compressed data",
         b"\xd0\xcf\x11\xe0": "an old spreadsheet",
@@ -151,7 +190,7 @@ def _content(head: bytes) -> str:
         b"SQLite format 3": "an SQLite database",
         b"\x80\x04": "a Python pickle",
         b"\x80\x05": "a Python pickle",
-        b"\x89HDF": "an HDF5 file",
+        b"\x89HDF": "HDF5",
     }
     for signature, name in signatures.items():
         if head.startswith(signature):
@@ -311,10 +350,21 @@ def _unique_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return frame.set_axis(names, axis=1), notes
 
 
+def _read_other(read: Callable[[Path], tuple[pd.DataFrame, list[str], list[str]]]) -> Callable[[Path], Table]:
+    return lambda path: Table(*read(path))
+
+
+def _read_json(path: Path) -> Table:
+    return Table(*(read_json if path.suffix.lower() == ".json" else read_jsonl)(path))
+
+
 READERS: dict[str, Callable[[Path], Table]] = {
     "CSV": _read_csv,
     "Parquet": _read_parquet,
     "Arrow": _read_arrow,
     "npy": _read_npy,
     "npz": _read_npz,
+    "xlsx": _read_other(read_xlsx),
+    "JSON": _read_json,
+    "HDF5": _read_other(read_h5ad),
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from whyclust.columns import TablePlan, column_facts, plan_columns
+from whyclust.columns.plan import listed
+from whyclust.tables.repeats import repeats
 
 
 def plan_table(
@@ -15,23 +18,26 @@ def plan_table(
     columns: Sequence[str] | None = None,
     drop: Collection[str] = (),
     aside: Collection[str] = (),
+    scale: str = "auto",
 ) -> TablePlan:
     """Decide how every column of a table takes part in a clustering.
 
-    Numbers are standardised; text, booleans and categories are one-hot encoded. Left out, each with
-    a reason, are columns that are constant or empty, dates, identifiers (text that differs in every
-    row, whole numbers that count the rows, ...) and text with more than 30 different values.
+    Numbers are scaled; text, booleans and categories are one-hot encoded, of many categories the frequent
+    ones. Left out, each with a reason, are columns that are constant or empty, that say the same as another,
+    dates and years, identifiers, codes and ranks, and text whose values hardly repeat.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         The table, with unique column names.
     columns : sequence of str, optional
-        Use only these. A column asked for by name is not taken for an identifier.
+        Use only these. A column asked for by name is used wherever that is possible.
     drop : collection of str
         Columns to leave out.
     aside : collection of str
         Columns that are no features unless named in `columns` (identifiers, labels).
+    scale : {"auto", "standard", "robust", "rank", "none"}
+        How numbers are scaled; 'auto' takes 'robust' for columns with numbers far outside, else 'standard'.
 
     Returns
     -------
@@ -58,7 +64,17 @@ def plan_table(
     if len(frame) == 0:
         raise ValueError("the table has no rows: expected at least two.")
     names = candidates(frame.columns, columns=columns, drop=drop, aside=aside)
-    return plan_columns(column_facts(frame, names), asked=columns or ())
+    facts, asked = column_facts(frame, names), columns or ()
+    plan = plan_columns(facts, asked=asked, scale=scale)
+    repeated = {} if columns else repeats(frame, [column.name for column in plan.columns])
+    if not repeated:
+        return plan
+    others = {name: found for name, found in facts.items() if name not in repeated}
+    plan = plan_columns(others, asked=asked, scale=scale)
+    dropped = {name: f"says the same as '{other}'" for name, other in repeated.items()}
+    told = listed([f"'{name}' (as '{other}')" for name, other in repeated.items()])
+    note = f"Columns that say the same as another were left out: {told}."
+    return replace(plan, dropped={**plan.dropped, **dropped}, notes=[*plan.notes, note])
 
 
 def candidates(

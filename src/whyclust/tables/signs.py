@@ -51,7 +51,7 @@ def read_signs(
     names: list[str],
     delimiter: str,
     delimiter_name: str,
-    as_text: Callable[[list[int]], pd.DataFrame],
+    as_text: Callable[[list[int]], pd.DataFrame] | None,
 ) -> tuple[dict[int, pd.Series], list[str]]:
     """Find the columns of numbers that are written with commas, or with points between thousands.
 
@@ -67,8 +67,8 @@ def read_signs(
     names : list of str
         What they are called in notes.
     delimiter, delimiter_name : str
-    as_text : callable
-        Reads columns again, as they are written.
+    as_text : callable or None
+        Reads columns of numbers again, as they are written; None where they were never text.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def read_signs(
     if not with_commas:
         return {}, []
     floats = [position for position, kind in enumerate(kinds) if kind.kind == "f"]
-    if floats:
+    if floats and as_text is not None:
         written = as_text(floats)
         columns |= {position: written.iloc[:, place] for place, position in enumerate(floats)}
     with_points = _with_sign(".", columns)

@@ -1,8 +1,9 @@
 """Numbers as people say them; tables have them in full.
 
 One rule: three significant digits, thousands set apart from 10,000 on (a year stays a year), whole numbers
-whole. Of two numbers that are compared, the smaller is told no finer than the larger (but with one digit at
-least), and both show two digits of their difference, if those are more.
+whole, millions and billions in words from ten million on. Of two numbers that are compared, the smaller is
+told no finer than the larger (but with one digit at least), and both show two digits of their difference, if
+those are more.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import math
 
 # A difference that needs more digits than this is told without showing it.
 _MOST_DIGITS = 7
+# From here on, numbers have a word for their zeros.
+_IN_WORDS = 1e7
+_WORDS = {1e9: "billion", 1e6: "million"}
 
 
 def number(value: float) -> str:
     """A number in a sentence.
 
-    >>> number(60156.2), number(1987), number(0.25), number(94.684), number(-0.0)
-    ('60,200', '1987', '0.25', '94.7', '0')
+    >>> number(60156.2), number(1987), number(0.25), number(94.684), number(-0.0), number(14_312_000_000)
+    ('60,200', '1987', '0.25', '94.7', '0', '14.3 billion')
     """
     return _written(float(value), _last_digit(float(value), 3))
 
@@ -87,6 +91,9 @@ def _written(value: float, last: int) -> str:
         return str(int(value))
     if not 1e-4 <= abs(value) < 1e15:
         return f"{value:.3g}"
+    for ones, word in _WORDS.items():
+        if abs(value) >= max(ones, _IN_WORDS) and last > 0:
+            return f"{_written(value / ones, last - round(math.log10(ones)))} {word}"
     rounded = round(value, -last) + 0.0  # which makes 0 of -0
     if last >= 0:
         return f"{rounded:,.0f}" if abs(rounded) >= 1e4 else f"{rounded:.0f}"

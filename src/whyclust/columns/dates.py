@@ -1,0 +1,91 @@
+"""Dates as people write them, read as dates."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_TIME = r"(?:[T ,]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s?[aApP][mM])?(?:\s?(?:Z|[+-]\d{2}:?\d{2}))?)?"
+_PARTS = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}")
+_FORMS = (
+    re.compile(rf"\d{{4}}([-/.])\d{{1,2}}\1\d{{1,2}}{_TIME}"),
+    _PARTS,
+    re.compile(rf"\d{{1,2}}[-. ]*(?:{_MONTHS})[a-z]*\.?[-,. ]*(?:\d{{4}}|\d{{2}}){_TIME}", re.IGNORECASE),
+    re.compile(rf"(?:{_MONTHS})[a-z]*\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}{_TIME}", re.IGNORECASE),
+)
+# Entries that are looked at before all of them are read.
+_GLANCE = 200
+# One spelling is read at once; different ones are read one by one, which takes long.
+MOST_SPELLINGS = 10_000
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether a text is a date in one of the usual spellings.
+
+    >>> [looks_like_date(text) for text in ("2020-03-04", "4/13/2016 2:30 PM", "Mar 3, 2020", "12/100")]
+    [True, True, True, False]
+    """
+    return any(form.fullmatch(text.strip()) for form in _FORMS)
+
+
+def read_dates(columns: Mapping[int, pd.Series], names: list[str]) -> tuple[dict[int, pd.Series], list[str]]:
+    """Find the columns of text that hold dates.
+
+    Parameters
+    ----------
+    columns : mapping of positions to Series
+        Of text.
+    names : list of str
+        What all columns are called in notes.
+
+    Returns
+    -------
+    dates : dict of int to Series
+        Of dates, by position.
+    notes : list of str
+        Where it had to be guessed whether the day or the month comes first.
+
+    Examples
+    --------
+    >>> dates, notes = read_dates({0: pd.Series(["13/4/2016", "2/5/2016"])}, ["day"])
+    >>> dates[0].dt.month.tolist(), notes
+    ([4, 5], [])
+    """
+    found, guessed = {}, []
+    for position, column in columns.items():
+        codes, words = pd.factorize(column.astype(object))
+        texts = [word for word in words if isinstance(word, str)]
+        if len(texts) < len(words) or not texts or not all(map(looks_like_date, texts[:_GLANCE])):
+            continue
+        day_first = _day_first(texts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of spellings that differ from row to row
+            read = pd.to_datetime(pd.Series(texts), errors="coerce", dayfirst=bool(day_first))
+            if read.isna().any() and len(texts) <= MOST_SPELLINGS:
+                read = pd.to_datetime(
+                    pd.Series(texts), errors="coerce", dayfirst=bool(day_first), format="mixed"
+                )
+        if read.isna().any() or not pd.api.types.is_datetime64_any_dtype(read):
+            continue
+        values = read.reindex(np.where(codes < 0, -1, codes)).to_numpy()
+        found[position] = pd.Series(values, index=column.index)
+        if day_first is None:
+            guessed.append(f"'{names[position]}'")
+    if not guessed:
+        return found, []
+    return found, [f"In dates such as 3/4/2020 the month was taken to come first: {', '.join(guessed)}."]
+
+
+def _day_first(texts: list[str]) -> bool | None:
+    """Whether the day comes before the month; None where nothing shows it."""
+    parts = [match for match in map(_PARTS.fullmatch, texts) if match is not None]
+    if not parts:
+        return False
+    if any(int(match[1]) > 12 for match in parts) or parts[0][2] == ".":
+        return True
+    return False if any(int(match[3]) > 12 for match in parts) else None

@@ -1,0 +1,81 @@
+"""Rows that an explanation does without: of large tables they would double its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from whyclust._frames import is_frame
+from whyclust.saving.registry import saved
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
+
+@saved(alone=False)
+@dataclass(frozen=True)
+class RowsLeftOut:
+    """Stands where the rows of an explanation would be, and says so to whoever asks for them.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    """
+
+    n_rows: int
+    n_columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the rows that were left out."""
+        return self.n_rows, self.n_columns
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, chosen: Any) -> RowsLeftOut:
+        if isinstance(chosen, tuple):
+            self._refuse()
+        return RowsLeftOut(len(np.arange(self.n_rows)[chosen]), self.n_columns)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._refuse()
+
+    def __getattr__(self, name: str) -> Any:
+        # Protocols ask for names with underscores, and take no for an answer.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(
+            "This explanation was saved without its rows: give them back with ex.with_data(rows), or write "
+            "the file with them (--with-data)."
+        )
+
+
+def without_data(explanation: Explanation) -> Explanation:
+    """The same explanation, without its rows."""
+    return replace(explanation, data=RowsLeftOut(*explanation.shape))
+
+
+def with_data(explanation: Explanation, data: Any) -> Explanation:
+    """The same explanation with rows: a frame with its columns, in any order, or an array of its shape."""
+    names = list(explanation.feature_names)
+    if is_frame(data):
+        lacking = [name for name in names if name not in data.columns]
+        if lacking:
+            raise ValueError(
+                f"data has no column {lacking[0]!r}: pass the rows that were explained, with all columns."
+            )
+        data = data[names]
+        data = data.set_axis(explanation.index, axis=0) if len(data) == len(explanation) else data
+    else:
+        data = np.asarray(data)
+    if data.shape != explanation.shape:
+        found = " × ".join(str(size) for size in data.shape)
+        n_rows, n_columns = explanation.shape
+        raise ValueError(f"data is {found}, expected the {n_rows} × {n_columns} that were explained.")
+    return replace(explanation, data=data)

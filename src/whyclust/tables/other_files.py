@@ -1,0 +1,118 @@
+"""Tables in files of other programs: spreadsheets, JSON, and AnnData."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+# A matrix of more numbers than this would not be a table that a person has.
+MOST_NUMBERS = 2e8
+
+
+def read_xlsx(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """The first sheet of a spreadsheet that holds a table, with notes."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise ImportError(
+            "reading .xlsx needs openpyxl: pip install openpyxl, or save the sheet as CSV."
+        ) from None
+    from xml.etree.ElementTree import ParseError
+    from zipfile import BadZipFile
+
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheets = [(sheet.title, [list(row) for row in sheet.iter_rows(values_only=True)]) for sheet in book]
+        book.close()
+    except (BadZipFile, KeyError, ValueError, OSError, TypeError, ParseError) as error:
+        raise ValueError(f"the spreadsheet is damaged ({error}): save it again, or as CSV.") from error
+    for title, rows in sheets:
+        filled = [row for row in rows if any(cell is not None for cell in row)]
+        if len(filled) > 1:
+            notes = [f"The table is the sheet '{title}' of {len(sheets)}."] if len(sheets) > 1 else []
+            return _of_cells(filled), notes, []
+    raise ValueError("the spreadsheet holds no table: expected a line of names and rows below it.")
+
+
+def _of_cells(rows: list[list[Any]]) -> pd.DataFrame:
+    header, *body = rows
+    width = max(place + 1 for row in rows for place, cell in enumerate(row) if cell is not None)
+    names = ["" if cell is None else str(cell) for cell in [*header, *[None] * width][:width]]
+    cells = [[*row, *[None] * width][:width] for row in body]
+    frame = pd.DataFrame(cells, columns=range(width)).infer_objects()
+    return frame.set_axis(pd.Index(names), axis=1)
+
+
+def read_jsonl(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """One object a line."""
+    rows = []
+    for number, line in enumerate(path.read_bytes().decode("utf-8-sig", errors="replace").splitlines(), 1):
+        if line.strip():
+            rows.append(_object(line, f"line {number}"))
+    return _of_objects(rows), [], []
+
+
+def read_json(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """A list of objects, or an object of columns."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        # One object a line is often called .json, too.
+        try:
+            return read_jsonl(path)
+        except ValueError:
+            raise ValueError(f"the file is no JSON ({error}): save it again, or as CSV.") from error
+    if isinstance(content, dict) and content and all(isinstance(one, list) for one in content.values()):
+        if len({len(one) for one in content.values()}) == 1:
+            return pd.DataFrame(content), [], []
+        raise ValueError("the columns have different numbers of rows: expected one entry a row in each.")
+    if isinstance(content, list) and all(isinstance(row, dict) for row in content):
+        return _of_objects(content), [], []
+    raise ValueError("the file holds no table: expected a list of objects, one a row.")
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        raise ValueError(f"{place} is no JSON object: expected one a line.") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"{place} holds a {type(row).__name__}, expected an object: one a line.")
+    return row
+
+
+def _of_objects(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    # Objects inside objects are columns 'outer.inner', as most programs have them.
+    return pd.json_normalize(rows) if rows else pd.DataFrame()
+
+
+def read_h5ad(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """The matrix of an AnnData file, genes as columns; what is known of the cells stands aside."""
+    try:
+        import anndata
+    except ImportError:
+        raise ImportError("reading .h5ad needs anndata: pip install anndata.") from None
+    try:
+        data = anndata.read_h5ad(path)
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"the AnnData file is damaged ({reason}): write it again.") from error
+    if data.X is None:
+        raise ValueError("the AnnData file has no matrix X: expected one row a cell, one column a gene.")
+    if data.n_obs * data.n_vars > MOST_NUMBERS:
+        raise ValueError(
+            f"found {data.n_obs} cells and {data.n_vars} genes, too many numbers for one table: keep the "
+            "most variable genes, or explain clusters from Python (wc.explain(labels, adata))."
+        )
+    matrix = data.X.toarray() if hasattr(data.X, "toarray") else np.asarray(data.X)
+    frame = pd.DataFrame(matrix, columns=pd.Index([str(name) for name in data.var_names]))
+    aside = pd.DataFrame({"cell": [str(name) for name in data.obs_names]})
+    for name in data.obs.columns:
+        aside[str(name)] = data.obs[name].to_numpy()
+    aside = aside[[name for name in aside if name not in frame.columns]]
+    notes = ["The table is the matrix X of the file; what it knows of cells can be used with --labels."]
+    return pd.concat([frame, aside], axis=1), notes, list(aside.columns)

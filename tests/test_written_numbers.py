@@ -1,0 +1,435 @@
+"""Tables as people write them: units, currencies, dates, codes, many categories, numbers far outside."""
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import whyclust as wc
+from whyclust.cluster.structure import few_rows
+from whyclust.columns import column_facts, plan_columns, preparation
+from whyclust.columns.dates import looks_like_date, read_dates
+from whyclust.columns.facts import SAMPLE, Sample
+from whyclust.columns.meaning import meaning_of
+from whyclust.columns.scaling import FAR, LIMIT
+from whyclust.moments.merging import merge
+from whyclust.tables import plan_table, read_table
+from whyclust.tables.written import read_numbers
+
+READ = {
+    "currency and magnitude": (["$177 B", "$1.5 B", "$950 M"], [177e9, 1.5e9, 950e6]),
+    "currency behind": (["1.234,50 €", "999,00 €", "12,00 €"], [1234.5, 999.0, 12.0]),
+    "magnitude before currency": (["3 Mio €", "2,5 Mio €", "900 Tsd €"], [3e6, 2.5e6, 9e5]),
+    "spellings of a currency": (["Rs. 500", "Rs.1,200", "Rs 30"], [500.0, 1200.0, 30.0]),
+    "per cent": (["12%", "7.5 %", "0 %"], [12.0, 7.5, 0.0]),
+    "out of": (["98/100", "77/100", "60/100"], [98.0, 77.0, 60.0]),
+    "one and many": (["1 star", "4 stars", "5 stars"], [1.0, 4.0, 5.0]),
+    "counts": (["950", "1.2K", "3M"], [950.0, 1200.0, 3e6]),
+    "kelvin": (["300K", "280K", "270K"], [300.0, 280.0, 270.0]),
+    "accounting": (["$(1,200)", "($300)", "-$500"], [-1200.0, -300.0, -500.0]),
+    "spaces between thousands": (["1 234", "12 345", "999"], [1234.0, 12345.0, 999.0]),
+    "apostrophes": (["1'234.5", "12'345.0", "9.0"], [1234.5, 12345.0, 9.0]),
+    "true minus": (["-5 °C", "3 °C", "−2 °C"], [-5.0, 3.0, -2.0]),
+    "gaps in words": (["3", "unknown", "4", "-", "n.a."], [3.0, np.nan, 4.0, np.nan, np.nan]),
+}
+TEXT = {
+    "fractions": ["1/2", "3/4", "1/3"],
+    "dates": ["4/12/2016", "4/13/2016", "4/14/2016"],
+    "ranges": ["25-34", "35-44", "45-54"],
+    "quarters": ["Q1", "Q2", "Q3"],
+    "ordinals": ["1st", "2nd", "3rd"],
+    "sizes": ["10A", "10B", "11C"],
+    "two units": ["5 kg", "300 g", "2 kg"],
+    "two currencies": ["5 €", "$5", "6 €"],
+    "times": ["7:30 am", "8:00 pm", "9:15 am"],
+    "addresses": ["12 Main St", "14 Oak Ave", "15 Elm"],
+    "phones": ["555-1234", "555-9999", "555-0000"],
+    "brackets that do not close": ["($5", "$6", "$7"],
+    "digits in odd groups": ["1 23", "4 56", "7 89"],
+    "words": ["red", "green", "5"],
+}
+
+
+def in_column(values):
+    return read_numbers(pd.DataFrame({0: values}), ["it"])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_numbers_with_units_are_numbers(name):
+    written, wanted = READ[name]
+    numbers, _ = in_column(written)
+    np.testing.assert_allclose(numbers[0].to_numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_other_text_stays_text(name):
+    assert in_column(TEXT[name]) == ({}, [])
+
+
+def test_what_was_read_is_told():
+    _, notes = in_column(["-", "$1.5 B", "$2 M"])
+    assert notes == [
+        "Numbers with '$' were read as such ('$1.5 B' as 1,500,000,000) in 'it'.",
+        "Column 'it' holds numbers but for '-' (1); these count as missing.",
+    ]
+
+
+def test_commas_have_one_meaning_in_a_file_also_beside_units(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("price;way\n1,50 €;1,250 km\n2,25 €;3,5 km\n")
+    assert read_table(path).frame.to_numpy().tolist() == [[1.5, 1.25], [2.25, 3.5]]
+
+
+def test_a_few_other_entries_are_gaps_and_many_are_not():
+    mostly = [f"{row} km" for row in range(95)]
+    numbers, notes = in_column([*mostly, *["far away"] * 5])
+    assert numbers[0].isna().sum() == 5
+    assert "'far away' (5)" in notes[-1]
+    assert in_column([*mostly[:94], *["far away"] * 6]) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("texts", "month_of_first"),
+    [
+        (["13/4/2016", "2/5/2016"], 4),
+        (["4/13/2016", "2/5/2016"], 4),
+        (["03.04.2020", "05.06.2020"], 4),
+        (["2020-04-03 10:00", "2020-05-03 11:30"], 4),
+        (["Apr 3, 2020", "May 4, 2020"], 4),
+        (["3 April 2020", "4 May 2020"], 4),
+    ],
+)
+def test_dates_are_read(texts, month_of_first):
+    dates, notes = read_dates({0: pd.Series(texts)}, ["day"])
+    assert dates[0].dt.month[0] == month_of_first
+    assert notes == []
+
+
+def test_dates_that_may_be_read_both_ways_are_told():
+    dates, notes = read_dates({0: pd.Series(["3/4/2020", None, "5/6/2020"])}, ["day"])
+    assert dates[0].dt.month.tolist()[::2] == [3.0, 5.0]
+    assert dates[0].isna().tolist() == [False, True, False]
+    assert notes == ["In dates such as 3/4/2020 the month was taken to come first: 'day'."]
+    assert read_dates({0: pd.Series(["3/4/2020", "soon"])}, ["day"]) == ({}, [])
+    assert read_dates({0: pd.Series(["99/99/2020", "3/4/2020"])}, ["day"]) == ({}, [])
+    assert not looks_like_date("12345")
+
+
+def test_dates_are_years_where_they_are_asked_for():
+    frame = pd.DataFrame(
+        {"day": pd.to_datetime(["2020-01-01 00:00", "2021-07-02 12:00", None]), "a": [1.0, 2.0, 4.0]}
+    )
+    assert plan_table(frame).dropped == {"day": "holds dates or times, which are not clustered"}
+    plan = plan_table(frame, columns=["day", "a"])
+    np.testing.assert_allclose(plan.apply(frame)["day"], [2020.0, 2021.5, np.nan])
+    assert "count as years" in plan.notes[0]
+
+
+ROWS = 40
+CODED = {
+    "user_id": (np.arange(ROWS) % 7 + 1000, "is an identifier: its numbers measure nothing"),
+    "CustomerID": (np.arange(ROWS) % 7 + 1000, "is an identifier: its numbers measure nothing"),
+    "Pin code": (np.arange(ROWS) % 9 + 560001, "holds codes: their numbers measure nothing"),
+    "zip": (np.arange(ROWS) % 9 + 10001, "holds codes: their numbers measure nothing"),
+    "Rank": (np.minimum(np.arange(ROWS) // 2 * 2 + 1, ROWS), "ranks the rows"),
+    "year": (np.arange(ROWS) % 20 + 1990, "holds years, and dates are not clustered"),
+}
+QUANTITIES = {
+    "Year_Birth": np.arange(ROWS) % 20 + 1960,
+    "years of work": np.arange(ROWS) % 20,
+    "rank of difficulty": np.arange(ROWS) % 5 + 1,
+    "grid": np.arange(ROWS) % 20 + 1000,
+    "id score": np.arange(ROWS) % 20 + 0.5,
+    "bid": np.arange(ROWS) % 20 + 1000,
+}
+
+
+@pytest.mark.parametrize("name", CODED)
+def test_numbers_that_measure_nothing_are_left_out_unless_asked_for(name):
+    values, reason = CODED[name]
+    frame = pd.DataFrame({name: values, "a": np.arange(ROWS) % 3 + 0.5})
+    assert plan_table(frame).dropped == {name: reason}
+    assert plan_table(frame, columns=[name, "a"]).numeric == [name, "a"]
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_numbers_of_similar_names_are_quantities(name):
+    frame = pd.DataFrame({name: QUANTITIES[name], "a": np.arange(ROWS) % 3 + 0.5})
+    assert plan_table(frame).numeric == [name, "a"]
+
+
+def test_words_in_names():
+    assert meaning_of("") is None
+    assert meaning_of("Unnamed: 0") == "identifier"
+    assert meaning_of("iid") is None
+
+
+def test_zero_and_one_are_no_and_yes():
+    rare = np.zeros(200, dtype=int)
+    rare[:2] = 1
+    frame = pd.DataFrame({"rare": rare, "a": np.arange(200) % 7, "some": np.where(rare, np.nan, rare + 0.5)})
+    plan = plan_table(frame, drop=["some"])
+    assert plan.categorical == ["rare"]
+    X = preparation(plan).transform(plan.apply(frame))
+    # A rare yes is not farther away than any other category.
+    assert set(np.unique(X[:, 1:])) == {0.0, 1.0}
+    with pytest.raises(ValueError, match="holds something else than 0 and 1"):
+        plan.apply(frame.assign(rare=2))
+
+
+def test_of_many_categories_the_frequent_ones_count():
+    many = [f"level {row % 31}" for row in range(310)] + [f"rare {row}" for row in range(40)]
+    frame = pd.DataFrame({"many": many, "a": np.arange(350) % 7})
+    plan = plan_table(frame)
+    assert len(plan.columns[0].categories) == 30
+    assert "the 30 most frequent count, which 86% of its rows have" in plan.notes[0]
+    X = preparation(plan).transform(plan.apply(frame))
+    assert X.shape == (350, 31)
+    assert (X[-40:, 1:] == 0).all()
+    asked = plan_table(frame, columns=["many"])
+    assert len(asked.columns[0].categories) == 71
+    free = pd.DataFrame({"free": [f"text {row % 150}" for row in range(350)], "a": np.arange(350) % 7})
+    assert plan_table(free).dropped == {"free": "is text with 150 different values, few of which repeat"}
+    assert plan_table(free, columns=["free", "a"]).categorical == ["free"]
+
+
+def with_outlier(n=400):
+    values = np.random.default_rng(0).normal(5.0, 2.0, n)
+    values[7] = 1e5
+    return pd.DataFrame({"amount": values, "a": np.random.default_rng(1).normal(size=n)})
+
+
+def prepared(frame, scale):
+    plan = plan_table(frame, scale=scale)
+    return plan, preparation(plan).transform(plan.apply(frame))
+
+
+def test_numbers_far_outside_are_limited_and_told():
+    frame = with_outlier()
+    plan, X = prepared(frame, "auto")
+    assert [column.scaling.kind for column in plan.columns] == ["robust", "standard"]
+    assert f"more than {FAR:g} standard deviations" in plan.notes[0]
+    amount = X[:, [column.name for column in plan.columns].index("amount")]
+    middle, low, high = np.quantile(frame["amount"], [0.5, 0.25, 0.75])
+    wanted = np.clip((frame["amount"] - middle) / ((high - low) / 1.349), -LIMIT, LIMIT)
+    np.testing.assert_allclose(amount, wanted, atol=1e-12)
+    assert amount[7] == LIMIT
+    _, plain = prepared(frame, "standard")
+    assert plain[7, 0] > 15
+
+
+@pytest.mark.parametrize("scale", ["auto", "standard", "robust", "rank", "none"])
+def test_scales_are_explained_and_saved(scale, tmp_path):
+    frame = with_outlier()
+    plan, X = prepared(frame, scale)
+    from sklearn.cluster import KMeans
+    from sklearn.pipeline import Pipeline
+
+    steps = [("prepare", preparation(plan)), ("cluster", KMeans(3, n_init=3, random_state=0).fit(X))]
+    features = plan.apply(frame)
+    network = wc.neuralize(Pipeline(steps), features)
+    assert (network.predict(features) == steps[-1][1].labels_).all()
+    ex = wc.explain(network, features)
+    assert np.abs(ex.values.sum(axis=1) + ex.base_values - ex.explained).max() < 1e-9 * max(
+        1, ex.evidence.max()
+    )
+    again = wc.load(wc.save(network, tmp_path / "net.npz"))
+    assert (again.predict(features) == network.predict(features)).all()
+    outliers = few_rows(np.bincount(steps[-1][1].labels_)).any()
+    assert outliers == (scale in ("standard", "none"))
+
+
+def test_ranks_are_uniform():
+    frame = with_outlier()
+    _, X = prepared(frame, "rank")
+    ranks = frame["amount"].rank().to_numpy() - 1
+    np.testing.assert_allclose(X[:, 0], (ranks / 399 - 0.5) * 12**0.5, atol=1e-9)
+
+
+def test_a_scale_that_there_is_not():
+    with pytest.raises(ValueError, match=r"no scale 'robustt', expected auto, .*did you mean 'robust'"):
+        plan_table(with_outlier(), scale="robustt")
+
+
+def test_robust_scales_of_columns_that_are_mostly_the_same():
+    mostly = np.zeros(1000)
+    mostly[:60] = np.arange(60)
+    nearly = np.zeros(1000)
+    nearly[:3] = 500.0
+    frame = pd.DataFrame({"mostly": mostly, "nearly": nearly})
+    _, X = prepared(frame, "robust")
+    assert np.isfinite(X).all()
+    assert np.abs(X).max() <= LIMIT
+    assert X.std(axis=0).min() > 0
+
+
+def test_samples_of_parts_are_that_of_the_whole():
+    values = np.random.default_rng(0).normal(size=5000)
+    values[::7] = np.nan
+    parts = Sample.of(values[:1234]) + Sample.of(values[1234:], 1234)
+    whole = Sample.of(values)
+    assert len(whole.numbers) == SAMPLE
+    assert sorted(parts.numbers) == sorted(whole.numbers)
+    frame = pd.DataFrame({"a": np.append(values, 1e6)})
+    facts = merge(column_facts(frame[:2000], ["a"]), column_facts(frame[2000:], ["a"], first_row=2000))
+    assert plan_columns(facts).columns[0].scaling == plan_table(frame).columns[0].scaling
+    # Rows are drawn as if by lot: the median is near that of all.
+    assert abs(np.median(whole.numbers) - np.nanmedian(values)) < 0.1
+
+
+def test_columns_that_say_the_same_count_once():
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "survived": np.arange(n) % 2,
+            "alive": np.where(np.arange(n) % 2, "yes", "no"),
+            "weight": np.arange(n) * 1.5 % 11,
+            "again": np.arange(n) * 1.5 % 11,
+            "other": np.random.default_rng(0).permutation(n),
+        }
+    )
+    plan = plan_table(frame)
+    assert plan.dropped == {"survived": "says the same as 'alive'", "again": "says the same as 'weight'"}
+    assert "'survived' (as 'alive'), 'again' (as 'weight')" in plan.notes[-1]
+    assert plan_table(frame, columns=["survived", "alive"]).categorical == ["survived", "alive"]
+    assert plan_table(frame.assign(alive=frame["alive"].where(np.arange(n) > 3))).dropped.keys() == {"again"}
+
+
+FRAME = pd.DataFrame({"name": ["nut", "bolt", "nut"], "price": [1.5, 2.25, 3.0], "pieces": [3, 4, 5]})
+
+
+def write_kinds(folder):
+    FRAME.to_csv(folder / "t.csv", index=False)
+    FRAME.to_csv(folder / "t.tsv", index=False, sep="\t")
+    FRAME.to_parquet(folder / "t.parquet")
+    FRAME.to_excel(folder / "t.xlsx", index=False)
+    FRAME.to_json(folder / "t.jsonl", orient="records", lines=True)
+    FRAME.to_json(folder / "t.json", orient="records")
+    (folder / "columns.json").write_text(json.dumps(FRAME.to_dict(orient="list")))
+    for name in ("t.csv", "t.parquet", "t.jsonl"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+
+
+def test_every_kind_of_file_gives_the_same_table(tmp_path):
+    write_kinds(tmp_path)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 10
+    for path in files:
+        found = read_table(path).frame
+        assert found.columns.tolist() == FRAME.columns.tolist(), path.name
+        assert found.astype({"price": float, "pieces": int}).to_numpy().tolist() == FRAME.to_numpy().tolist()
+
+
+def test_units_and_dates_are_read_in_every_kind_of_file(tmp_path):
+    frame = pd.DataFrame({"way": ["5 km", "7 km"], "day": ["2020-01-02", "2020-03-04"]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    for name in ("t.parquet", "t.xlsx"):
+        found = read_table(tmp_path / name).frame
+        assert found["way"].tolist() == [5.0, 7.0]
+        assert found["day"].dt.month.tolist() == [1, 3]
+
+
+def test_a_sheet_among_several(tmp_path):
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        pd.DataFrame().to_excel(book, sheet_name="empty", index=False)
+        FRAME.to_excel(book, sheet_name="prices", index=False)
+    table = read_table(tmp_path / "t.xlsx")
+    assert table.frame["price"].tolist() == [1.5, 2.25, 3.0]
+    assert table.notes == ["The table is the sheet 'prices' of 2."]
+
+
+def test_several_files_and_folders(tmp_path):
+    for part in range(3):
+        FRAME.iloc[[part]].to_csv(tmp_path / f"part-{part}.csv", index=False)
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".hidden.csv").write_text("x\n1\n")
+    whole = read_table(tmp_path)
+    pd.testing.assert_frame_equal(whole.frame, FRAME, check_dtype=False)
+    assert whole.notes == ["The rows of 3 files are one below the other, 'part-0.csv' first."]
+    named = read_table([tmp_path / "part-2.csv", str(tmp_path / "part-0.csv")])
+    assert named.frame["price"].tolist() == [3.0, 1.5]
+    FRAME.drop(columns="pieces").to_csv(tmp_path / "other.csv", index=False)
+    with pytest.raises(ValueError, match=r"part-0.csv' has a column 'pieces' that '.*other.csv' has not"):
+        read_table([tmp_path / "part-0.csv", tmp_path / "other.csv"])
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="tables of different kinds"):
+        read_table(tmp_path)
+    with pytest.raises(ValueError, match="at least one"):
+        read_table([])
+    with pytest.raises(ValueError, match="standard input alone"):
+        read_table(["-", tmp_path / "t.parquet"])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.json", "t.jsonl", "t.xlsx"])
+def test_standard_input(tmp_path, monkeypatch, name):
+    write_kinds(tmp_path)
+    raw = io.BytesIO((tmp_path / name).read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+    assert read_table("-").frame["price"].tolist() == [1.5, 2.25, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv.gz", b"a,b\n1,2\n", "gzip file is damaged"),
+        ("t.gz", gzip.compress(b"a"), "ends in '.gz', which is not a kind"),
+        ("t.jsonl", b'{"a": 1}\n[1, 2]\n', "line 2 holds a list, expected an object"),
+        ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2 is no JSON object"),
+        ("t.json", b'{"a": [1, 2], "b": [1]}', "different numbers of rows"),
+        ("t.json", b'{"a": 1, "b": 2', "no JSON"),
+        ("t.h5ad", b"\x89HDF\r\n\x1a\nxxxxxxxxxxxx", "AnnData file is damaged"),
+    ],
+)
+def test_files_that_cannot_be_read_say_so(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        read_table(tmp_path / name)
+    assert "\n" not in str(error.value)
+    assert str(tmp_path / name) in str(error.value)
+
+
+def test_an_empty_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(ValueError, match="standard input is empty"):
+        read_table("-")
+
+
+def test_cells_and_genes(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    counts = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+    obs = pd.DataFrame({"leiden": ["0", "1", "0", "1"]}, index=["c1", "c2", "c3", "c4"])
+    data = anndata.AnnData(counts, obs=obs, var=pd.DataFrame(index=["g1", "g2", "g3"]))
+    # Not every version of AnnData writes the strings of every version of pandas.
+    for part in (data.obs, data.var):
+        part.index = pd.Index(list(part.index), dtype=object)
+    data.obs["leiden"] = pd.Categorical([0, 1, 0, 1])
+    data.write_h5ad(tmp_path / "t.h5ad")
+    table = read_table(tmp_path / "t.h5ad")
+    assert table.frame.columns.tolist() == ["g1", "g2", "g3", "cell", "leiden"]
+    assert table.aside == ["cell", "leiden"]
+
+
+def test_explanations_without_their_rows(tmp_path):
+    from sklearn.cluster import KMeans
+
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"])
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    path = ex.without_data().save(tmp_path / "t.parquet")
+    assert [name for name in pd.read_parquet(path) if name.startswith("data.")] == []
+    bare = wc.load(path)
+    np.testing.assert_array_equal(bare.values, ex.values)
+    np.testing.assert_array_equal(bare[3:5].values, ex[3:5].values)
+    for ask in (lambda: bare.summary(), lambda: bare.column("a"), lambda: np.asarray(bare.data)):
+        with pytest.raises(ValueError, match=r"saved without its rows: .*ex.with_data"):
+            ask()
+    whole = bare.with_data(X[["b", "a"]].assign(more=1))
+    assert whole.describe() == ex.describe()
+    with pytest.raises(ValueError, match="no column 'b'"):
+        bare.with_data(X[["a"]])
+    with pytest.raises(ValueError, match="data is 29 × 2, expected the 30 × 2"):
+        bare.with_data(X.iloc[1:])
