@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from whyclust._extras import missing
+
 # A matrix of more numbers than this would not be a table that a person has.
 MOST_NUMBERS = 2e8
 
@@ -18,9 +20,7 @@ def read_xlsx(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
     try:
         import openpyxl
     except ImportError:
-        raise ImportError(
-            "reading .xlsx needs openpyxl: pip install openpyxl, or save the sheet as CSV."
-        ) from None
+        raise missing("Reading .xlsx", "excel") from None
     from xml.etree.ElementTree import ParseError
     from zipfile import BadZipFile
 
