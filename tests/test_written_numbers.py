@@ -377,7 +377,7 @@ def test_standard_input(tmp_path, monkeypatch, name):
     ("name", "content", "message"),
     [
         ("t.csv.gz", b"a,b\n1,2\n", "gzip file is damaged"),
-        ("t.gz", gzip.compress(b"a"), "ends in '.gz', which is not a kind"),
+        ("t.gz", gzip.compress(b"a", mtime=0), "ends in '.gz', which is not a kind"),
         ("t.jsonl", b'{"a": 1}\n[1, 2]\n', "line 2 holds a list, expected an object"),
         ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2 is no JSON object"),
         ("t.json", b'{"a": [1, 2], "b": [1]}', "different numbers of rows"),
