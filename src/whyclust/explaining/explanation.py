@@ -78,6 +78,10 @@ class Explanation:
         What the user calls some clusters; `cluster_names` has a name for each.
     rivalry : Rivalry or None
         Which other clusters count as competitors of each: what words compare a cluster with.
+    notes : list of str
+        What was done to the table: gaps filled in, columns left out.
+    absent : bool
+        Whether columns that are zero in a row are shown: see `showing`.
     """
 
     values: Any
@@ -100,6 +104,8 @@ class Explanation:
     origin: Origin | None = None
     names: dict[Any, str] = field(default_factory=dict)
     rivalry: Rivalry | None = None
+    notes: list[str] = field(default_factory=list)
+    absent: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:

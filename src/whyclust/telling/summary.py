@@ -298,7 +298,7 @@ def _names(found: list[ClusterSummary], any_part: Explanation) -> dict[Any, str]
 def _can_be_named(explanation: Explanation) -> bool:
     """Whether relevance tells clusters by columns that have names people know."""
     asked = explanation.question.about in ("assigned", "given") and explanation.provenance.measures is None
-    return asked and explanation.kind == TABLE
+    return asked and (explanation.kind == TABLE or explanation.kind.has_words)
 
 
 def _marks(one: ClusterSummary, words: bool) -> list[str]:
