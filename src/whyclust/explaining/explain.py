@@ -59,9 +59,9 @@ def explain(
         name, in any order. Those that a pipeline ignores may be missing and are no features; others
         that the model was not fitted on are left out, with a warning. Texts go in as they are where
         the model is a pipeline that begins with a vectorizer, and words are the columns. Of an AnnData,
-        genes are the columns, and `model` may be the name of a column of ``adata.obs``. Images, an array of shape (n,
-        height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``
-        has their shape. For labels, and clusterings
+        genes are the columns, and `model` may be the name of a column of ``adata.obs``. Images, an array
+        of shape (n, height, width) or (n, channels, height, width), are explained pixel by pixel:
+        ``ex.images`` has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
         columns are then one-hot encoded, and gaps filled in, as on the command line (``ex.notes``).
     cluster : cluster id, or one for each row, optional

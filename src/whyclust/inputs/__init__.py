@@ -1,4 +1,4 @@
-"""Kinds of input: how rows of a table, images, texts and whatever else is registered are read, named and shown."""
+"""Kinds of input: how rows of a table, images, texts and others are read, named and shown."""
 
 from whyclust.inputs.images import Images
 from whyclust.inputs.kind import InputKind, input_kind, kind_of

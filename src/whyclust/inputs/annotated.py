@@ -1,4 +1,4 @@
-"""AnnData, as scanpy keeps cells and genes: told by its type's name, so that nobody needs anndata installed."""
+"""AnnData, as scanpy keeps cells and genes: told by the name of its type, without importing anndata."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _entry(entries: Any, key: str, called: str) -> Any:
     known = [str(name) for name in entries]
     if key not in known:
         hint = did_you_mean(key, known)
-        raise KeyError(f"{called} has no {key!r}, but {_listed(known)}{hint}")
+        raise KeyError(f"{called} has no {key!r}; it has {_listed(known)}{hint}")
     return entries[key]
 
 

@@ -76,9 +76,7 @@ def is_sparse(data: Any) -> bool:
     return bool(sp.issparse(data))
 
 
-def read_input(
-    X: Any, name: str = "X", *, layer: str | None = None, obsm: str | None = None
-) -> InputTable:
+def read_input(X: Any, name: str = "X", *, layer: str | None = None, obsm: str | None = None) -> InputTable:
     """Accept arrays, lists, sparse matrices, tensors, AnnData, and frames of any library that narwhals knows.
 
     `layer` or `obsm` choose what is read of an AnnData.
@@ -236,7 +234,7 @@ def match_columns(
 
 
 def without_unknown(table: InputTable, names: Sequence[str] | None, called: str = "X") -> InputTable:
-    """The table without columns that a model of these names was not fitted on; a warning and a note say so."""
+    """The table without columns that a model was not fitted on; a warning and a note say so."""
     known = set(names or ())
     extra = [name for name in table.names or () if name not in known]
     # A table that lacks columns besides may well be another one: its errors come first.

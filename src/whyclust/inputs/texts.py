@@ -103,7 +103,7 @@ class _Place(NamedTuple):
 
 
 def _places(text: str, words: tuple[str, ...], relevance: NDArray) -> list[_Place]:
-    """Where the words that count stand, whatever their case and accents; of 'new york' and 'new' the longer."""
+    """Where words that count stand, whatever their case and accents; of 'new york' and 'new' the longer."""
     strength = np.abs(relevance)
     counts = np.flatnonzero(strength > _FAINT * strength.max(initial=0.0))
     told = {tuple(_WORD.findall(_plain(words[place]))): float(relevance[place]) for place in counts}
@@ -142,7 +142,7 @@ def _within(places: list[_Place], start: int, end: int) -> float:
 
 
 def texts_in(X: Any, called: str = "X") -> tuple[list[str], NDArray | None] | None:
-    """Texts, one for each row, and the rows' labels where they have some; None for what is no sequence of texts.
+    """Texts, one for each row, and the rows' labels where they have some; None for what is no texts.
 
     Lists, arrays and Series of any library are read.
 

@@ -30,8 +30,8 @@ def handed_in(
     """
     if is_annotated(model):
         raise TypeError(
-            "The first argument is an AnnData, expected labels or a model: wc.explain('leiden', adata), where "
-            "'leiden' is a column of adata.obs, or wc.explain(model, adata)."
+            "The first argument is an AnnData, expected labels or a model: wc.explain('leiden', adata), "
+            "where 'leiden' is a column of adata.obs, or wc.explain(model, adata)."
         )
     if is_annotated(X):
         if isinstance(model, str):

@@ -155,13 +155,14 @@ def _dense(table: InputTable) -> InputTable:
     if n_rows * n_columns > MOST_DENSE_NUMBERS:
         raise ValueError(
             f"X is sparse with {n_rows} rows and {n_columns} columns, too many to fit a surrogate of labels, "
-            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline)."
+            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline; of an AnnData, take "
+            "adata[:, adata.var['highly_variable']])."
         )
     return replace(table, data=table.data.toarray())
 
 
 def _fit_to_columns(labels: NDArray, table: InputTable) -> tuple[Any, InputTable]:
-    """A surrogate on the table's own columns; text is encoded and gaps are filled in, as on the command line."""
+    """A surrogate on the table's own columns; text is encoded and gaps filled in, as on the command line."""
     data = table.data
     if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
         return _fit_to_plan(labels, table, data)

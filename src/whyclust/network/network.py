@@ -143,7 +143,12 @@ class Neuralized:
     def passes_over(self, table: InputTable) -> bool:
         """Whether a table has columns, by name, that the network knows and never reads."""
         columns = self.features.columns
-        return self.named and table.names is not None and columns is not None and len(columns) < len(self.feature_names)
+        return (
+            self.named
+            and table.names is not None
+            and columns is not None
+            and len(columns) < len(self.feature_names)
+        )
 
     def used(self, table: InputTable) -> InputTable:
         """A table that has been matched, without the columns that the network never reads."""
