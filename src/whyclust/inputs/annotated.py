@@ -93,4 +93,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _plain(values: Any) -> Any:
     """Values of a view, or of any sparse form, as arrays and matrices that know no AnnData."""
-    return sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
+    if not sp.issparse(values):
+        return np.asarray(values)
+    form: Any = sp.csr_matrix
+    return form(values)

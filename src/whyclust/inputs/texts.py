@@ -67,7 +67,7 @@ class Texts(InputKind):
         if len(rows) != 1:
             return None
         row = int(rows[0])
-        present = to_array(take_rows(data, [row]))[0] != 0
+        present = to_array(take_rows(data, np.array([row])))[0] != 0
         relevance = np.where(present, np.asarray(values[row]), 0.0)
         return f'<p class="text">{marked(self.texts[row], self.words, relevance)}</p>'
 

@@ -155,8 +155,8 @@ def _dense(table: InputTable) -> InputTable:
     if n_rows * n_columns > MOST_DENSE_NUMBERS:
         raise ValueError(
             f"X is sparse with {n_rows} rows and {n_columns} columns, too many to fit a surrogate of labels, "
-            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline; of an AnnData, take "
-            "adata[:, adata.var['highly_variable']])."
+            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline; of an AnnData, "
+            "take adata[:, adata.var['highly_variable']])."
         )
     return replace(table, data=table.data.toarray())
 

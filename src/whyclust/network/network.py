@@ -152,7 +152,8 @@ class Neuralized:
 
     def used(self, table: InputTable) -> InputTable:
         """A table that has been matched, without the columns that the network never reads."""
-        return named_columns(table, [self.feature_names[column] for column in self.features.columns])
+        columns = self.features.columns
+        return table if columns is None else named_columns(table, [self.feature_names[i] for i in columns])
 
     def _on(self, X: Any, name: str = "X") -> tuple[Neuralized, InputTable]:
         """The network for these rows, and the rows as it reads them."""

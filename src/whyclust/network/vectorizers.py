@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -65,10 +65,20 @@ class WordReader:
         """Texts, or the table that the vectorizer made of them, as a table."""
         found = None if isinstance(X, InputTable) else texts_in(X, called)
         if found is None:
-            return read_input(X, called)
+            return self._read_words(X, called)
         texts, index = found
         rows = self.step.transform(texts).tocsr()
         return InputTable(rows, self.words, index, Texts(tuple(texts), tuple(self.words)), called)
+
+    def _read_words(self, X: Any, called: str) -> InputTable:
+        table = read_input(X, called)
+        if table.shape[1] != len(self.words):
+            column = "" if table.names is None else f", {called}[{table.names[0]!r}]"
+            raise ValueError(
+                f"{called} is a table of {table.shape[1]} column(s), expected texts, one for each row, as "
+                f"{type(self.step).__name__} reads them: pass the column of texts{column}."
+            )
+        return table if table.names is not None else replace(table, names=self.words)
 
 
 def behind_vectorizer(model: Any) -> tuple[Any, WordReader] | None:
