@@ -416,6 +416,6 @@ def test_pipelines_that_read_no_table():
     told = r"table of 1 column\(s\), expected texts.*pass the column of texts, X\['d'\]"
     refuses(told, wc.explain, pipeline, pd.DataFrame({"d": DOCUMENTS}))
     counts = [{"a": 1.0}, {"b": 2.0}, {"b": 3.0}]
-    other = make_pipeline(DictVectorizer(), k_means(2)).fit(counts)
+    other = make_pipeline(DictVectorizer(sparse=False), k_means(2)).fit(counts)
     with pytest.raises(TypeError, match=r"begins with DictVectorizer, which reads no table of columns"):
         wc.neuralize(other)

@@ -17,6 +17,7 @@ from whyclust.labels.handed_in import handed_in
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
 from whyclust.network.models import column_names, last_step
 from whyclust.network.neuralizing import network_for
+from whyclust.network.unread import without_unread
 
 
 def explain(
@@ -157,12 +158,7 @@ def explain(
     if background is not None:
         background = in_columns_of(background, table)
     net = network_for(model, table, background, threshold=threshold, beta=beta)
-    if net.passes_over(table):
-        # Columns that a pipeline drops are no features; those of an array are known by their places.
-        if background is not None:
-            background = net.used(net.read(background, "background"))
-        table = net.used(net.match(table))
-        net = net.among(table)
+    net, table, background = without_unread(model, net, table, background)
     explained = explain_rows(
         net,
         table,

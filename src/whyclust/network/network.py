@@ -17,7 +17,6 @@ from whyclust.inputs.reading import (
     InputTable,
     is_sparse,
     match_columns,
-    named_columns,
     numeric,
     read_input,
     refuse_not_finite,
@@ -139,21 +138,6 @@ class Neuralized:
             return self
         names = tuple(self.feature_names[position] for position in kept)
         return replace(self, features=self.features.among(np.array(kept)), feature_names=names)
-
-    def passes_over(self, table: InputTable) -> bool:
-        """Whether a table has columns, by name, that the network knows and never reads."""
-        columns = self.features.columns
-        return (
-            self.named
-            and table.names is not None
-            and columns is not None
-            and len(columns) < len(self.feature_names)
-        )
-
-    def used(self, table: InputTable) -> InputTable:
-        """A table that has been matched, without the columns that the network never reads."""
-        columns = self.features.columns
-        return table if columns is None else named_columns(table, [self.feature_names[i] for i in columns])
 
     def _on(self, X: Any, name: str = "X") -> tuple[Neuralized, InputTable]:
         """The network for these rows, and the rows as it reads them."""
