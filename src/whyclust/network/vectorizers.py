@@ -86,15 +86,14 @@ def behind_vectorizer(model: Any) -> tuple[Any, WordReader] | None:
 
     Examples
     --------
-        >>> from sklearn.cluster import KMeans
-        >>> from sklearn.exceptions import NotFittedError
-    from sklearn.feature_extraction.text import TfidfVectorizer
-        >>> from sklearn.pipeline import make_pipeline
-        >>> texts = ["a cat", "the cat", "a dog"]
-        >>> pipeline = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=1, random_state=0)).fit(texts)
-        >>> rest, reader = behind_vectorizer(pipeline)
-        >>> type(rest).__name__, reader.read(texts).shape, reader.words
-        ('KMeans', (3, 3), ['cat', 'dog', 'the'])
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> texts = ["a cat", "the cat", "a dog"]
+    >>> pipeline = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=1, random_state=0)).fit(texts)
+    >>> rest, reader = behind_vectorizer(pipeline)
+    >>> type(rest).__name__, reader.read(texts).shape, reader.words
+    ('KMeans', (3, 3), ['cat', 'dog', 'the'])
     """
     if not isinstance(model, Pipeline):
         return None
