@@ -40,9 +40,9 @@ test: $(VENV)/.installed-test
 
 # Warnings are no errors here: old packages are warned of by newer ones that they stand on.
 FLOORS := .venv-floors
-FLOOR_TESTS := $(addprefix tests/test_,$(addsuffix .py,atomic bad_input center_models cli closed_forms \
+FLOOR_TESTS := $(addprefix tests/test_,$(addsuffix .py,annotated atomic bad_input center_models cli closed_forms \
 	explanation files gradient heads images linear_features mixtures old_files pipelines plots_generated \
-	registration report requirements saving soft_k_means sparse sub_k_means tables))
+	registration report requirements saving soft_k_means sparse sub_k_means tables texts))
 
 $(FLOORS)/.installed: pyproject.toml tests/floors.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \

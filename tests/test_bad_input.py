@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -399,22 +400,22 @@ def test_documents_must_be_vectorised_first(kind):
     pipeline = make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0), k_means(2)).fit(DOCUMENTS)
     documents = kind(DOCUMENTS)
     told = (
-        r"one text for each row.*, wc.explain\(pipeline\[1:\], pipeline\[0\].transform\(X\), feature_names="
+        r"one text for each row.*explain a pipeline that begins with a vectorizer.* words.transform\(texts\)"
     )
-    refuses(told, wc.explain, pipeline, documents)
     refuses(told, wc.explain, pipeline[-1], documents)
+    refuses(told, wc.explain, wc.neuralize(pipeline), documents)
+    refuses(told, wc.explain, [0, 1] * 10, documents)
     # What is advised works.
-    names = pipeline[0].get_feature_names_out()
-    ex = wc.explain(pipeline[1:], pipeline[0].transform(documents), feature_names=names)
+    ex = wc.explain(pipeline, documents)
     assert ex.feature_names == sorted(set(" ".join(DOCUMENTS).split()))
     np.testing.assert_array_equal(ex.assigned, pipeline.predict(DOCUMENTS))
 
 
 def test_pipelines_that_read_no_table():
     pipeline = make_pipeline(TfidfVectorizer(), k_means(2)).fit(DOCUMENTS)
-    for call in (
-        lambda: wc.neuralize(pipeline),
-        lambda: wc.explain(pipeline, pd.DataFrame({"d": DOCUMENTS})),
-    ):
-        with pytest.raises(TypeError, match=r"begins with TfidfVectorizer, which reads no table of columns"):
-            call()
+    told = r"table of 1 column\(s\), expected texts.*pass the column of texts, X\['d'\]"
+    refuses(told, wc.explain, pipeline, pd.DataFrame({"d": DOCUMENTS}))
+    counts = [{"a": 1.0}, {"b": 2.0}, {"b": 3.0}]
+    other = make_pipeline(DictVectorizer(sparse=False), k_means(2)).fit(counts)
+    with pytest.raises(TypeError, match=r"begins with DictVectorizer, which reads no table of columns"):
+        wc.neuralize(other)

@@ -272,7 +272,7 @@ def test_columns_are_added_with_all_of_their_encoded_columns():
     ex = wc.explain(model, frame)
     result = flipping_auc(model, frame, ex)
     assert result.curve[-1] == 1
-    assert result.auc > flipping_auc(model, frame, -ex.values).auc
+    assert result.auc > flipping_auc(model, frame[ex.feature_names], -ex.values).auc
 
 
 def test_hidden_layers_are_scored_by_a_function():

@@ -24,8 +24,9 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 import whyclust as wc
 from whyclust.cluster import PrototypeSurrogate
+from whyclust.columns import column_facts, plan_columns, preparation
 from whyclust.labels.given import is_labels, noise_of, read_labels
-from whyclust.labels.surrogates import surrogate_of
+from whyclust.labels.surrogates import surrogate_of, surrogate_pipeline
 from whyclust.network import Features, MinPool, Neuralized, PrototypeHead
 
 BOUND = 1e-10
@@ -259,12 +260,38 @@ def test_sparse_tables(monkeypatch):
 def test_missing_values_in_the_table():
     table = X.copy()
     table.iloc[7, 1] = np.nan
-    with pytest.raises(ValueError, match=r"X holds NaN .* row 7, column 'weight'.*impute"):
+    told = r"Missing values \(of 90\) were replaced by the mean of their column: '{}' \(1\)"
+    with pytest.warns(UserWarning, match=told.format("weight")) as warned:
+        ex = wc.explain(CODES, table)
+    assert ex.notes == [str(warned[0].message)]
+    assert ex.feature_names == list(X.columns)
+    assert np.isnan(ex.data.iloc[7, 1])  # shown as it is
+    assert "weight = unknown" in ex[7].describe(top=3)
+    np.testing.assert_array_equal(ex.index, table.index)
+    # As if the mean had been there, by the same preparation as on the command line.
+    plan = plan_columns(column_facts(table, table.columns), asked=list(table.columns))
+    model = surrogate_pipeline(preparation(plan), plan.apply(table), CODES)
+    np.testing.assert_array_equal(ex.values, wc.explain(model, plan.apply(table)).values)
+    filled = table.fillna({"weight": table["weight"].mean()})
+    assert np.abs(ex.values - wc.explain(model, filled).values).max() < 1e-10
+    with pytest.warns(UserWarning, match=told.format("x1")):
+        of_array = wc.explain(CODES, table.to_numpy())
+    assert of_array.feature_names == ["x0", "x1", "x2"]
+    np.testing.assert_array_equal(of_array.values, ex.values)
+    with pytest.warns(UserWarning, match=told.format("weight")):
+        coloured = wc.explain(CODES, table.assign(colour=pd.Categorical(np.where(CODES == 0, "red", "blue"))))
+    assert coloured.shape == (90, 4)
+    table.iloc[8, 2] = np.inf
+    with pytest.raises(ValueError, match=r"X holds infinity in row 8, column 'age'"):
         wc.explain(CODES, table)
-    with pytest.raises(ValueError, match=r"X holds NaN .* row 7, column 'x1'"):
-        wc.explain(CODES, table.to_numpy())
-    with pytest.raises(ValueError, match=r"X holds NaN .* row 7, column 'weight'"):
-        wc.explain(CODES, table.assign(colour=np.where(CODES == 0, "red", "blue")))
+
+
+def test_audits_fill_in_missing_values_too():
+    table = X.copy()
+    table.iloc[7, 1] = np.nan
+    with pytest.warns(UserWarning, match="replaced by the mean"):
+        found = wc.audit(CODES, table, n_repeats=1, max_rows=20)
+    assert found.settings["n_columns"] == 3
 
 
 def test_text_columns_are_encoded():

@@ -6,7 +6,13 @@ from __future__ import annotations
 # becomes "whyclust": here, and in the docs, which a test compares with it.
 _SOURCE = "."
 # By extra, what people call the package that it brings.
-_CALLED = {"torch": "PyTorch", "shap": "shap", "plots": "matplotlib", "excel": "openpyxl"}
+_CALLED = {
+    "torch": "PyTorch",
+    "shap": "shap",
+    "plots": "matplotlib",
+    "excel": "openpyxl",
+    "anndata": "anndata",
+}
 
 
 def how_to_install(extra: str) -> str:
@@ -25,7 +31,7 @@ def missing(what: str, extra: str) -> ImportError:
     ----------
     what : str
         What the user called.
-    extra : {"torch", "shap", "plots", "excel"}
+    extra : {"torch", "shap", "plots", "excel", "anndata"}
 
     Examples
     --------

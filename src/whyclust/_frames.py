@@ -72,9 +72,10 @@ def read_frame(X: Any, name: str = "X") -> pd.DataFrame | None:
 def documents_told(name: str) -> str:
     """What to do with texts, one for each row, where a table is expected."""
     return (
-        f"{name} holds one text for each row, expected a table of rows and columns: vectorise the texts "
-        "first (for a pipeline that begins with a vectorizer, wc.explain(pipeline[1:], "
-        f"pipeline[0].transform({name}), feature_names=pipeline[0].get_feature_names_out()))."
+        f"{name} holds one text for each row, expected a table of rows and columns: explain a pipeline that "
+        "begins with a vectorizer, make_pipeline(TfidfVectorizer(), KMeans(20)).fit(texts), or choose words, "
+        "words = TfidfVectorizer().fit(texts), and pass words.transform(texts) with "
+        "feature_names=words.get_feature_names_out()."
     )
 
 

@@ -16,6 +16,7 @@ from whyclust.auditing.standing import stand
 from whyclust.auditing.subject import Subject, rows_of, stratified, subject_of
 from whyclust.auditing.verdict import judge
 from whyclust.inputs.reading import InputTable, in_columns_of, read_input
+from whyclust.labels.handed_in import handed_in
 from whyclust.perturbing.subject import Prepared
 
 FEWEST_ROWS = 20
@@ -34,6 +35,8 @@ def audit(
     n_refits: int = 10,
     max_rows: int = 500,
     background: Any = None,
+    layer: str | None = None,
+    obsm: str | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
@@ -67,6 +70,8 @@ def audit(
         stand apart are counted on up to 3,000.
     background : table, optional
         As in :func:`whyclust.explain`; also the rows from which imputed columns are drawn. By default X.
+    layer, obsm : str, optional
+        What is read of an AnnData, as in :func:`whyclust.explain`.
     random_state : int
         Seed of everything random: the same seed, the same audit.
     progress : callable, optional
@@ -89,6 +94,7 @@ def audit(
     """
     # Before a surrogate is fitted, which takes long.
     check_options(methods, n_repeats, n_refits, max_rows, random_state)
+    model, X, background = handed_in(model, X, background, layer=layer, obsm=obsm)
     if background is not None:
         background = in_columns_of(background, read_input(X))
     return audit_subject(

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from whyclust._frames import take_rows
 from whyclust.cluster.fidelity import Fidelity
-from whyclust.inputs.reading import InputTable, read_input
+from whyclust.inputs.reading import InputTable, read_input, without_unknown
 from whyclust.labels.given import is_labels
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
 from whyclust.network import Neuralized, neuralize
-from whyclust.network.models import last_step
+from whyclust.network.models import column_names, last_step
 from whyclust.network.neuralizing import network_for
 
 
@@ -72,7 +72,7 @@ def subject_of(model: Any, X: Any, background: Any = None) -> Subject:
             fidelity=last_step(labelled.model).fidelity_,
             source=labelled.source,
         )
-    table = read_input(X)
+    table = without_unknown(read_input(X), column_names(model))
     net = network_for(model, table, background)
     table = net.match(table)
     fixed, surrogate = _why_fixed(model), surrogate_in(model)

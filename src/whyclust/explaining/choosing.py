@@ -105,6 +105,16 @@ def relevance_of(explanation: Explanation, columns: Any) -> Any:
     return found[columns] if one else found
 
 
+def present_values(explanation: Explanation) -> NDArray:
+    """Relevance of columns that are not zero in their row; what is no number is there."""
+    values = np.array(explanation.values)
+    for place in range(values.shape[1]):
+        column = column_values(explanation.data, place)
+        if column.dtype.kind in "biuf":
+            values[column == 0, place] = 0.0
+    return values
+
+
 def long_frame(explanation: Explanation, wide: pd.DataFrame) -> pd.DataFrame:
     """One line for each row and column, from a frame of one line for each row."""
     import pandas as pd

@@ -12,10 +12,12 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is, prepared_rows
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import in_columns_of, read_input
+from whyclust.inputs.reading import in_columns_of, read_input, without_unknown
+from whyclust.labels.handed_in import handed_in
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
-from whyclust.network.models import last_step
+from whyclust.network.models import column_names, last_step
 from whyclust.network.neuralizing import network_for
+from whyclust.network.unread import without_unread
 
 
 def explain(
@@ -32,6 +34,9 @@ def explain(
     groups: Mapping[str, Sequence[Any]] | None = None,
     feature_names: Sequence[str] | None = None,
     names: Mapping[Any, str] | None = None,
+    layer: str | None = None,
+    obsm: str | None = None,
+    absent: bool = True,
     method: str = "neon",
     **options: Any,
 ) -> Explanation:
@@ -50,13 +55,16 @@ def explain(
         Rows of clusters are told from the other clusters; ``cluster=c, against=-1`` asks what keeps
         those of c from being noise. A torch module and centres of its embedding, or a head, are taken as
         they are: see :func:`whyclust.neuralize`.
-    X : array, sparse matrix, or frame of pandas, polars, pyarrow, ...
+    X : array, sparse matrix, AnnData, or frame of pandas, polars, pyarrow, ...
         The rows to explain, with the columns the model was fitted on; columns of a frame are read by
-        name, in any order, and those that a pipeline ignores may be missing. Images, an array of shape (n,
-        height, width) or (n, channels, height, width), are explained pixel by pixel: ``ex.images``
-        has their shape. For labels, and clusterings
+        name, in any order. Those that a pipeline ignores may be missing and are no features; others
+        that the model was not fitted on are left out, with a warning. Texts go in as they are where
+        the model is a pipeline that begins with a vectorizer, and words are the columns. Of an AnnData,
+        genes are the columns, and `model` may be the name of a column of ``adata.obs``. Images, an array
+        of shape (n, height, width) or (n, channels, height, width), are explained pixel by pixel:
+        ``ex.images`` has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
-        columns are then one-hot encoded.
+        columns are then one-hot encoded, and gaps filled in, as on the command line (``ex.notes``).
     cluster : cluster id, or one for each row, optional
         Explain this cluster instead of the one each row is in: why, or why not, cluster 3? A Series is
         matched with the rows of a frame by its index.
@@ -91,6 +99,11 @@ def explain(
         What to call clusters, beside their ids, in sentences, summaries, plots and reports:
         ``names={2: "students"}``. For the others a name is proposed from their columns
         (``ex.cluster_names``).
+    layer, obsm : str, optional
+        Read ``adata.layers[layer]`` or ``adata.obsm[obsm]`` instead of ``adata.X``.
+    absent : bool
+        Whether columns that are zero in a row, words that a text does not have, are shown: see
+        :meth:`Explanation.showing`. They stay in all sums.
     method : str
         ``"neon"``, or a baseline to compare it with, such as ``"ig"`` or ``"shap"``: all names are in
         ``whyclust.baselines.METHODS``.
@@ -119,6 +132,7 @@ def explain(
             "compares two clusters: give one of them."
         )
     _check_method(method, options, rule)
+    model, X, background = handed_in(model, X, background, layer=layer, obsm=obsm)
     if space is not None:
         asked = {"cluster": cluster, "against": against, "threshold": threshold, "rule": rule, "beta": beta}
         asked |= {"background": background, "method": None if method == "neon" else method}
@@ -133,6 +147,8 @@ def explain(
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table
+    else:
+        X = without_unknown(read_input(X), column_names(model))
     surrogate = surrogate_in(model)
     fidelity = None if surrogate is None else surrogate.fidelity_
     doubt = None if fidelity is None else fidelity.warning()
@@ -142,7 +158,8 @@ def explain(
     if background is not None:
         background = in_columns_of(background, table)
     net = network_for(model, table, background, threshold=threshold, beta=beta)
-    return explain_rows(
+    net, table, background = without_unread(model, net, table, background)
+    explained = explain_rows(
         net,
         table,
         cluster=cluster,
@@ -159,6 +176,7 @@ def explain(
         prepared=None if method == "neon" else prepared_rows(net, table, background),
         spaces=as_it_is(last_step(model)),
     )
+    return explained if absent else explained.showing(absent=False)
 
 
 def _check_method(method: str, options: Mapping[str, Any], rule: str | None) -> None:

@@ -16,7 +16,14 @@ from whyclust._extras import missing
 from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
-from whyclust.explaining.choosing import long_frame, place_of, positions_of, relevance_of, unfit_rows
+from whyclust.explaining.choosing import (
+    long_frame,
+    place_of,
+    positions_of,
+    present_values,
+    relevance_of,
+    unfit_rows,
+)
 from whyclust.explaining.left_out import with_data, without_data
 from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.reaching import reach
@@ -82,6 +89,10 @@ class Explanation:
         What the user calls some clusters; `cluster_names` has a name for each.
     rivalry : Rivalry or None
         Which other clusters count as competitors of each: what words compare a cluster with.
+    notes : list of str
+        What was done to the table: gaps filled in, columns left out.
+    absent : bool
+        Whether columns that are zero in a row are shown: see `showing`.
     """
 
     values: Any
@@ -104,6 +115,8 @@ class Explanation:
     origin: Origin | None = None
     names: dict[Any, str] = field(default_factory=dict)
     rivalry: Rivalry | None = None
+    notes: list[str] = field(default_factory=list)
+    absent: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -239,26 +252,35 @@ class Explanation:
     def top(self, count: int = 10) -> tuple[NDArray, NDArray]:
         """Return names and relevance of each row's strongest columns, by absolute value.
 
-        Parameters
-        ----------
-        count : int
-            How many; all columns if there are fewer.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_rows, count)
-            The strongest column of each row first; :meth:`strongest` has their positions.
-        values : ndarray of shape (n_rows, count)
+        Both are of shape (n_rows, count), the strongest column first; :meth:`strongest` has positions. Where
+        `absent` columns are not shown, a row may have fewer: the others have no name and relevance 0.
         """
         places, values = self.strongest(count)
-        return np.asarray(self.feature_names, dtype=object)[places], values
+        names = np.asarray(self.feature_names, dtype=object)[places]
+        return names if self.absent else np.where(values == 0, "", names), values
 
     def strongest(self, count: int = 10) -> tuple[NDArray, NDArray]:
         """Return positions and relevance of each row's strongest columns, by absolute value."""
         whole_number("count", count, 0)
         if self.is_factored:
-            return self.values.top(count)
-        return top_columns(self.values, count)
+            return self.shown.top(count)
+        return top_columns(self.shown, count)
+
+    def showing(self, *, absent: bool) -> Explanation:
+        """Return the same explanation, of which columns that are zero in a row are shown, or not.
+
+        Words that a text does not have, and genes that a cell does not express, have relevance, too. With
+        ``absent=False`` they are left out of sentences, summaries, `top`, plots and reports: a cluster's
+        columns are then told by the rows that have them. They stay in ``values`` and in all sums.
+        """
+        return replace(self, absent=bool(absent))
+
+    @cached_property
+    def shown(self) -> Any:
+        """Relevance that is shown: ``values``, or those of columns that are not zero in their row."""
+        if self.absent:
+            return self.values
+        return replace(self.values, present=True) if self.is_factored else present_values(self)
 
     def column(self, name: str) -> NDArray:
         """Return the user's values of one column."""
@@ -287,7 +309,11 @@ class Explanation:
         rule : str, optional
             How relevance passes the minimum over competitors.
         """
-        return replace(self._origin().ask(cluster=cluster, against=against, rule=rule), names=self.names)
+        return replace(
+            self._origin().ask(cluster=cluster, against=against, rule=rule),
+            names=self.names,
+            absent=self.absent,
+        )
 
     def _origin(self) -> Origin:
         if self.origin is None:

@@ -113,6 +113,7 @@ def explain_rows(
         origin=origin,
         names=cluster_names,
         rivalry=found.rivalry,
+        notes=list(table.notes),
     )
 
 

@@ -1,6 +1,7 @@
-"""Kinds of input: how rows of a table, images and whatever else is registered are read, named and shown."""
+"""Kinds of input: how rows of a table, images, texts and others are read, named and shown."""
 
 from whyclust.inputs.images import Images
 from whyclust.inputs.kind import InputKind, input_kind, kind_of
+from whyclust.inputs.texts import Texts
 
-__all__ = ["Images", "InputKind", "input_kind", "kind_of"]
+__all__ = ["Images", "InputKind", "Texts", "input_kind", "kind_of"]

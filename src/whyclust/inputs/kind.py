@@ -36,6 +36,8 @@ class InputKind:
 
     #: What a picture shows, in a sentence under it.
     legend: ClassVar[str] = ""
+    #: Whether columns are words, of which clusters can be given names.
+    has_words: ClassVar[bool] = False
 
     @classmethod
     def read(cls, X: Any, called: str) -> tuple[Any, Self] | None:

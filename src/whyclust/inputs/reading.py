@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from whyclust._frames import (
     take_rows,
 )
 from whyclust.inputs import InputKind, kind_of
+from whyclust.inputs.annotated import annotated_parts, is_annotated
 from whyclust.inputs.kind import TABLE
 
 
@@ -28,7 +30,8 @@ class InputTable:
     """The user's table: a 2-D array, a CSR matrix or a pandas frame, and its names.
 
     `names` and `index` are None where the user's table names no columns, or no rows. Whatever the user
-    has, images say, is rows of columns here; `kind` tells what they were. `called` is what errors call it.
+    has, images say, is rows of columns here; `kind` tells what they were. `called` is what errors call it,
+    `notes` are sentences on what was done to it.
     """
 
     data: Any
@@ -36,6 +39,7 @@ class InputTable:
     index: NDArray | None
     kind: InputKind = TABLE
     called: str = "X"
+    notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -72,16 +76,20 @@ def is_sparse(data: Any) -> bool:
     return bool(sp.issparse(data))
 
 
-def read_input(X: Any, name: str = "X") -> InputTable:
-    """Accept arrays, lists, sparse matrices, tensors, and frames of any library that narwhals knows.
+def read_input(X: Any, name: str = "X", *, layer: str | None = None, obsm: str | None = None) -> InputTable:
+    """Accept arrays, lists, sparse matrices, tensors, AnnData, and frames of any library that narwhals knows.
+
+    `layer` or `obsm` choose what is read of an AnnData.
 
     >>> read_input([[1, 2], [3, 4]]).shape
     (2, 2)
     """
     if isinstance(X, InputTable):
         return X
-    X, kind = kind_of(X, name)
     names = index = None
+    if is_annotated(X):
+        X, names, index = annotated_parts(X, name, layer=layer, obsm=obsm)
+    X, kind = kind_of(X, name)
     frame = read_frame(X, name)
     if frame is not None:
         import pandas as pd
@@ -206,7 +214,7 @@ def match_columns(
 ) -> InputTable:
     """Bring a table's columns into the order the model was fitted on, or say what differs."""
     if table.names is not None and names is not None:
-        given, known = set(table.names), set(names)
+        given = set(table.names)
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
@@ -214,23 +222,36 @@ def match_columns(
                 + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
                 + ", which the model was fitted on: pass the columns it knows, under the same names."
             )
-        extra = [name for name in table.names if name not in known]
-        if extra:
-            raise ValueError(
-                f"{called} has the column {extra[0]!r}"
-                + (f" and {len(extra) - 1} more" if len(extra) > 1 else "")
-                + ", which the model was not fitted on: drop it first."
-            )
+        table = without_unknown(table, names, called)
         if list(names) != table.names:
-            place = {name: position for position, name in enumerate(table.names)}
-            order = [place[name] for name in names]
-            return replace(table, data=take_columns(table.data, order), names=list(names))
+            return named_columns(table, names)
     if table.shape[1] != count:
         raise ValueError(
             f"{called} has {table.shape[1]} columns, but the model was fitted on {count}: pass the same "
             "columns in the same order."
         )
     return table
+
+
+def without_unknown(table: InputTable, names: Sequence[str] | None, called: str = "X") -> InputTable:
+    """The table without columns that a model was not fitted on; a warning and a note say so."""
+    known = set(names or ())
+    extra = [name for name in table.names or () if name not in known]
+    # A table that lacks columns besides may well be another one: its errors come first.
+    if not extra or names is None or not known <= set(table.names or ()):
+        return table
+    listed = ", ".join(map(repr, extra[:5])) + (f" and {len(extra) - 5} more" if len(extra) > 5 else "")
+    note = f"Columns of {called} that the model was not fitted on were left out: {listed}."
+    warnings.warn(note, UserWarning, stacklevel=3)
+    kept = named_columns(table, [name for name in table.names or () if name in known])
+    return replace(kept, notes=(*table.notes, note))
+
+
+def named_columns(table: InputTable, names: Sequence[str]) -> InputTable:
+    """Some columns of a table that has names, in this order."""
+    place = {name: position for position, name in enumerate(table.names or ())}
+    order = [place[name] for name in names]
+    return replace(table, data=take_columns(table.data, order), names=list(names))
 
 
 def in_columns_of(X: Any, table: InputTable, name: str = "background") -> Any:

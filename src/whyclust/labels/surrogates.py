@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -156,32 +156,42 @@ def _dense(table: InputTable) -> InputTable:
     if n_rows * n_columns > MOST_DENSE_NUMBERS:
         raise ValueError(
             f"X is sparse with {n_rows} rows and {n_columns} columns, too many to fit a surrogate of labels, "
-            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline)."
+            "which needs dense rows: reduce the columns first (TruncatedSVD in a Pipeline; of an AnnData, "
+            "take adata[:, adata.var['highly_variable']])."
         )
-    return InputTable(table.data.toarray(), table.names, table.index)
+    return replace(table, data=table.data.toarray())
 
 
 def _fit_to_columns(labels: NDArray, table: InputTable) -> tuple[Any, InputTable]:
-    """A surrogate on the table's own columns; text is one-hot encoded, as on the command line."""
+    """A surrogate on the table's own columns; text is encoded and gaps filled in, as on the command line."""
     data = table.data
     if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
-        names = list(table.names or ())
-        data = data.set_axis(names, axis=1)
-        facts = column_facts(data, names)
-        # Whoever passes a table means its columns, but for dates.
-        plan = plan_columns(facts, asked=[name for name in names if facts[name].kind != DATES])
-        features = plan.apply(data)
-        for name in plan.missing:
-            if name in plan.numeric:
-                refuse_not_finite(features[[name]].to_numpy(), [name], 0)
-        for note in plan.notes:
-            warnings.warn(note, UserWarning, stacklevel=4)
-        return surrogate_pipeline(preparation(plan), features, labels), read_input(features)
+        return _fit_to_plan(labels, table, data)
     values = numeric(data)
     if not np.isfinite(values).all():
         names = table.names or [f"x{column}" for column in range(table.shape[1])]
-        refuse_not_finite(values, names, 0)
+        if np.isinf(values).any():
+            refuse_not_finite(np.where(np.isinf(values), values, 0.0), names, 0)
+        import pandas as pd
+
+        return _fit_to_plan(labels, table, pd.DataFrame(values, table.row_labels, names))
     return fit_surrogate(data, labels), table
+
+
+def _fit_to_plan(labels: NDArray, table: InputTable, frame: Any) -> tuple[Any, InputTable]:
+    """A surrogate on columns of a frame that need preparation; what was done is said."""
+    names = list(table.names or frame.columns)
+    frame = frame.set_axis(names, axis=1)
+    facts = column_facts(frame, names)
+    # Whoever passes a table means its columns, but for dates.
+    plan = plan_columns(facts, asked=[name for name in names if facts[name].kind != DATES])
+    features = plan.apply(frame)
+    for note in plan.notes:
+        warnings.warn(note, UserWarning, stacklevel=5)
+    prepared = read_input(features)
+    index = prepared.index if table.index is not None else None
+    prepared = replace(prepared, index=index, notes=(*table.notes, *plan.notes))
+    return surrogate_pipeline(preparation(plan), features, labels), prepared
 
 
 def fit_surrogate(X: Any, labels: NDArray, *, random_state: int = 0) -> Any:

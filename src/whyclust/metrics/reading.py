@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from whyclust._frames import in_rows_of, take_columns
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import InputTable, is_sparse, numeric, read_input, refuse_not_finite
+from whyclust.inputs.reading import (
+    InputTable,
+    is_sparse,
+    named_columns,
+    numeric,
+    read_input,
+    refuse_not_finite,
+)
 from whyclust.labels.given import label_values, noise_of
 
 # Metrics compare dense rows; this many numbers take 160 MB.
@@ -137,8 +144,11 @@ def in_order_of(explained: Explanation | None, X: Any) -> Any:
     names = explained.feature_names
     # An explanation of an array, by a model fitted on one, calls its columns x0, x1, ...
     unnamed = names == [f"x{column}" for column in range(len(names))]
-    if unnamed or names == table.names or len(names) != len(table.names):
+    if unnamed or names == table.names:
         return table.data
+    if len(names) != len(table.names):  # columns that a pipeline drops are no features
+        fewer = set(names) < set(table.names)
+        return named_columns(table, names).data if fewer else table.data
     other = [name for name in table.names if name not in set(names)]
     if other:
         raise ValueError(

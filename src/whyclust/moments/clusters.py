@@ -49,7 +49,7 @@ class GroupMoments:
         """Of some rows of a part whose first row is `first_row` of the whole table."""
         evidence = np.asarray(part.evidence[rows])
         return cls(
-            Mean.of(part.values[rows]) if len(rows) else Mean(0, np.zeros(part.shape[1])),
+            Mean.of(part.shown[rows]) if len(rows) else Mean(0, np.zeros(part.shape[1])),
             Mean.of(evidence),
             LeastRows.of(evidence, rows + first_row, members),
             (evidence,) if part.is_factored else (),
@@ -200,6 +200,6 @@ def _distances(part: Explanation, rows: NDArray, center: NDArray) -> NDArray:
     """How far rows are from what is typical."""
     if part.is_factored:  # distances between rows would make the whole matrix
         return np.abs(np.asarray(part.evidence[rows]) - center)
-    digits, exponents = np.frexp(((part.values[rows] - center) ** 2).sum(axis=1))
+    digits, exponents = np.frexp(((part.shown[rows] - center) ** 2).sum(axis=1))
     # Two rows are equally far from their mean: which is nearer must not depend on how it was rounded.
     return np.ldexp(np.round(digits, 10), exponents)

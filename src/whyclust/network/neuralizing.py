@@ -23,6 +23,7 @@ from whyclust.network.models import first_step, last_step
 from whyclust.network.network import Neuralized
 from whyclust.network.parts import network_parts
 from whyclust.network.pools import SoftMinPool
+from whyclust.network.vectorizers import behind_vectorizer
 
 
 def neuralize(
@@ -60,7 +61,14 @@ def neuralize(
     >>> net.evidence(X)
     array([16., 16., 16., 16.])
     """
-    return network_for(model, None, background, threshold=threshold, beta=beta)
+    behind = behind_vectorizer(model)
+    if behind is None:
+        return network_for(model, None, background, threshold=threshold, beta=beta)
+    rest, reader = behind
+    if background is not None:
+        background = reader.read(background, "background")
+    net = network_for(rest, None, background, threshold=threshold, beta=beta)
+    return replace(net, feature_names=tuple(reader.words), named=True)
 
 
 def network_for(

@@ -43,6 +43,8 @@ class FactoredValues:
         α of every competitor.
     collect : sparse array of shape (n_columns, n_encoded) or None
         Which columns are summed.
+    present : bool
+        Whether columns that are zero in a row have none of it.
     """
 
     folded: Competition | Tournament
@@ -50,6 +52,7 @@ class FactoredValues:
     clusters: NDArray
     weights: NDArray
     collect: Any = None
+    present: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -129,6 +132,8 @@ class FactoredValues:
             out = np.empty_like(dense)
             weights = self.weights[:, block]
             folded.spread(dense, None, self.clusters[block], weights, out, np.empty_like(dense))
+            if self.present:
+                out *= dense != 0
             result[start : start + size] = out if collect is None else (collect @ out.T).T
         return result
 

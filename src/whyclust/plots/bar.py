@@ -17,12 +17,11 @@ from whyclust.plots.drawing import (
     measured,
     numbers_beside,
     refuse_other,
-    rest_of,
     rows_told,
     signed,
-    strongest,
 )
 from whyclust.plots.registry import plot
+from whyclust.plots.shown_columns import mean_relevance, rest_of, strongest, summed
 
 # More clusters than this are a poster: dots shows them all.
 _MOST_CLUSTERS = 6
@@ -99,11 +98,12 @@ def bar(explanation: Explanation, *, cluster: Any = None, top: int | None = None
 
 def _lines(explanation: Explanation, rows: Any, top: int) -> list[tuple[str, float, bool]]:
     """Names and lengths of the bars of one cluster, and whether a bar is of no single column."""
-    means = np.asarray(explanation.values[rows].mean(axis=0), dtype=float)
-    kept, others = strongest(means, top)
+    means, whole = mean_relevance(explanation, rows)
+    kept, others = strongest(means, top, absent=explanation.absent)
     lines = [(clipped(explanation.feature_names[column]), float(means[column]), False) for column in kept]
-    if len(others):
-        lines.append((rest_of(len(others)), float(means[others].sum()), True))
+    if len(others) or not explanation.absent:
+        rest = summed(means, whole, kept, others)
+        lines.append((rest_of(len(others), absent=explanation.absent), rest, True))
     base = float(explanation.base_values[rows].mean())
     if base != 0.0:
         lines.append(("in no column", base, True))

@@ -17,13 +17,11 @@ from whyclust.plots.drawing import (
     line_labels,
     measured,
     refuse_other,
-    rest_of,
     rows_told,
     short,
-    strength_of,
-    strongest,
 )
 from whyclust.plots.registry import plot
+from whyclust.plots.shown_columns import rest_of, strength_of, strongest
 
 # More points in a line are a blot.
 _MOST_POINTS = 1_000
@@ -73,13 +71,14 @@ def beeswarm(explanation: Explanation, *, cluster: Any = None, top: int = 10, ax
             raise ValueError(f"cluster={cluster!r}, expected one cluster, or None for all rows.")
         shown, whom = explanation[np.flatnonzero(explanation.clusters == one)], explanation.named(one)
     part = _some(shown)
-    kept, others = strongest(strength_of(shown.values), top)
-    values = np.asarray(part.values[:, kept], dtype=float)
+    kept, others = strongest(strength_of(shown.shown), top, absent=explanation.absent)
+    values = np.asarray(part.shown[:, kept], dtype=float)
     names = [clipped(explanation.feature_names[column]) for column in kept]
     lines = list(values.T)
-    if len(others):
+    summing = len(others) > 0 or not explanation.absent
+    if summing:
         lines.append(np.asarray(part.values.sum(axis=1), dtype=float) - values.sum(axis=1))
-        names.append(rest_of(len(others)))
+        names.append(rest_of(len(others), absent=explanation.absent))
     ax = axes_of(ax, 7.5, 0.36 * len(lines) + 1.4)
     ax.axvline(0.0, color="k", linewidth=0.8, zorder=0)
     size = float(np.clip(3_000.0 / max(len(part), 1), 4.0, 16.0))
@@ -101,7 +100,7 @@ def beeswarm(explanation: Explanation, *, cluster: Any = None, top: int = 10, ax
             alpha=0.9,
         )
     line_labels(ax, names)
-    _limits(ax, lines, summed=bool(len(others)))
+    _limits(ax, lines, summed=summing)
     bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.03, pad=0.02, aspect=40, ticks=[0.0, 1.0])
     bar.set_ticklabels(["low", "high"], fontsize=8)
     bar.set_label("value of the column", fontsize=8, labelpad=-12)

@@ -15,11 +15,10 @@ from whyclust.plots.drawing import (
     clipped,
     measured,
     refuse_other,
-    rest_of,
     signed,
-    strongest,
 )
 from whyclust.plots.registry import plot
+from whyclust.plots.shown_columns import mean_relevance, rest_of, strongest, summed
 
 _MOST_CLUSTERS = 60
 # Area of the largest dot, in points².
@@ -61,14 +60,17 @@ def dots(explanation: Explanation, *, cluster: Any = None, top: int = 20, ax: An
     refuse_other(explanation)
     top = whole_number("top", top)
     clusters, note = chosen_clusters(explanation, cluster, _MOST_CLUSTERS)
-    shares = np.stack([_shares(explanation, one) for one in clusters])
-    kept, others = strongest(np.abs(shares).max(axis=0), top)
+    shares, whole = (
+        np.stack(part) for part in zip(*(_shares(explanation, one) for one in clusters), strict=True)
+    )
+    kept, others = strongest(np.abs(shares).max(axis=0), top, absent=explanation.absent)
     # Columns stand by the cluster that they count most for, so that dots of a cluster stand together.
     kept = kept[np.argsort(shares[:, kept].argmax(axis=0), kind="stable")]
     drawn, names = shares[:, kept], [clipped(explanation.feature_names[column]) for column in kept]
     largest = float(np.abs(drawn).max()) or 1.0
-    if len(others):
-        names.append(rest_of(len(others)))
+    summing = len(others) > 0 or not explanation.absent
+    if summing:
+        names.append(rest_of(len(others), absent=explanation.absent))
     ax = axes_of(ax, 0.34 * len(names) + 3.6, 0.3 * len(clusters) + 2.4)
     y, x = (axis.ravel() for axis in np.indices(drawn.shape))
     ax.scatter(
@@ -83,9 +85,9 @@ def dots(explanation: Explanation, *, cluster: Any = None, top: int = 20, ax: An
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
-    if len(others):
+    if summing:
         ax.axvline(len(kept) - 0.5, color="#9aa3ad", linewidth=0.8)
-        rest = shares[:, others].sum(axis=1)
+        rest = [summed(*both, kept, others) for both in zip(shares, whole, strict=True)]
         for line, (share, colour) in enumerate(zip(rest, signed(rest), strict=True)):
             told = f"{100.0 * share:+.0f}%"
             ax.text(len(kept), line, told, color=colour, fontsize=7, ha="center", va="center")
@@ -96,10 +98,11 @@ def dots(explanation: Explanation, *, cluster: Any = None, top: int = 20, ax: An
     return ax
 
 
-def _shares(explanation: Explanation, cluster: Any) -> NDArray:
-    rows = np.flatnonzero(explanation.clusters == cluster)
-    means = np.asarray(explanation.values[rows].mean(axis=0), dtype=float)
-    return means / (np.abs(means).sum() or 1.0)
+def _shares(explanation: Explanation, cluster: Any) -> tuple[NDArray, NDArray]:
+    """Shares of a cluster's relevance, of what is shown and of all."""
+    shown, whole = mean_relevance(explanation, np.flatnonzero(explanation.clusters == cluster))
+    total = np.abs(whole).sum() or 1.0
+    return shown / total, whole / total
 
 
 def _key(axis: Any, largest: float) -> None:

@@ -120,30 +120,7 @@ def _chosen(
     return [one for one in known if one in largest], f"the {most} largest of {len(known)} clusters"
 
 
-# --- columns -------------------------------------------------------------------------------------------
-
-
-def strongest(values: NDArray, top: int) -> tuple[NDArray, NDArray]:
-    """Columns of the largest absolute values, largest first, and all others."""
-    order = np.argsort(-np.abs(values), kind="stable")
-    # To sum up a single column in a line of its own would hide its name for nothing.
-    kept = len(order) if len(order) <= top + 1 else top
-    return order[:kept], order[kept:]
-
-
-def rest_of(count: int) -> str:
-    """What the line is called that sums the columns which are not drawn."""
-    return f"{count:,} other columns, summed"
-
-
-def strength_of(values: Any) -> NDArray:
-    """Mean absolute relevance of each column, block by block where values are kept as factors."""
-    if not hasattr(values, "blocks"):
-        return np.abs(values).mean(axis=0)
-    total = np.zeros(values.shape[1])
-    for _, block in values.blocks():
-        total += np.abs(block).sum(axis=0)
-    return total / max(len(values), 1)
+# --- values --------------------------------------------------------------------------------------------
 
 
 def signed(values: Any) -> list[str]:

@@ -19,12 +19,11 @@ from whyclust.plots.drawing import (
     line_labels,
     numbers_beside,
     refuse_other,
-    rest_of,
     rows_told,
     signed,
-    strongest,
 )
 from whyclust.plots.registry import plot
+from whyclust.plots.shown_columns import mean_relevance, rest_of, strongest, summed
 
 
 @plot
@@ -64,15 +63,16 @@ def duel(explanation: Explanation, one: Any, other: Any, *, top: int = 10, ax: A
     (one, other), _ = chosen_labels(explanation, [one, other], 2)
     if one == other:
         raise ValueError(f"duel({one!r}, {other!r}), expected two clusters.")
-    upper, in_no_column = _side(explanation, one, other)
-    lower, in_no_column_there = _side(explanation, other, one)
-    lower, in_no_column_there = -lower, -in_no_column_there  # what speaks for the other goes left
-    kept, others = strongest(np.abs(upper) + np.abs(lower), top)
+    upper, whole_upper, in_no_column = _side(explanation, one, other, 1.0)
+    lower, whole_lower, in_no_column_there = _side(explanation, other, one, -1.0)
+    kept, others = strongest(np.abs(upper) + np.abs(lower), top, absent=explanation.absent)
     names = [clipped(explanation.feature_names[column]) for column in kept]
     pairs = [(float(upper[column]), float(lower[column])) for column in kept]
-    if len(others):
-        names.append(rest_of(len(others)))
-        pairs.append((float(upper[others].sum()), float(lower[others].sum())))
+    if len(others) or not explanation.absent:
+        names.append(rest_of(len(others), absent=explanation.absent))
+        sides = ((upper, whole_upper), (lower, whole_lower))
+        above, below = (summed(shown, whole, kept, others) for shown, whole in sides)
+        pairs.append((above, below))
     if in_no_column or in_no_column_there:
         names.append("in no column")
         pairs.append((in_no_column, in_no_column_there))
@@ -107,8 +107,12 @@ def duel(explanation: Explanation, one: Any, other: Any, *, top: int = 10, ax: A
     return ax
 
 
-def _side(explanation: Explanation, own: Any, rival: Any) -> tuple[NDArray, float]:
-    """Mean relevance over the rows of a cluster against the other alone, and the part of no column."""
+def _side(explanation: Explanation, own: Any, rival: Any, sign: float) -> tuple[NDArray, NDArray, float]:
+    """Mean relevance over the rows of a cluster against the other alone, shown and all; and of no column.
+
+    What speaks for the other goes left, by a negative sign.
+    """
     rows = np.flatnonzero(explanation.labels == own)
     asked = explanation[rows].ask(cluster=own, against=rival)
-    return np.asarray(asked.values.mean(axis=0), dtype=float), float(asked.base_values.mean())
+    shown, whole = mean_relevance(asked, np.arange(len(asked)))
+    return sign * shown, sign * whole, sign * float(asked.base_values.mean())

@@ -17,11 +17,9 @@ from whyclust.plots.drawing import (
     clipped,
     measured,
     refuse_other,
-    rest_of,
-    strength_of,
-    strongest,
 )
 from whyclust.plots.registry import plot
+from whyclust.plots.shown_columns import rest_of, strength_of, strongest
 
 # More rows than pixels are not seen.
 _MOST_ROWS = 2_000
@@ -66,21 +64,24 @@ def heatmap(explanation: Explanation, *, cluster: Any = None, top: int = 30, ax:
     groups = [_ordered(explanation, one, clusters) for one in clusters]
     rows = np.concatenate(groups)
     shown = explanation[rows]
-    kept, others = strongest(strength_of(shown.values), top)
-    values = np.asarray(shown.values[:, kept], dtype=float)
+    kept, others = strongest(strength_of(shown.shown), top, absent=explanation.absent)
+    values = np.asarray(shown.shown[:, kept], dtype=float)
     sides = np.cumsum([0, *(len(group) for group in groups)])
     means = np.stack([values[first:last].mean(axis=0) for first, last in pairwise(sides)])
     order = np.argsort(means.argmax(axis=0), kind="stable")
     values, kept = values[:, order], kept[order]
     names = [clipped(explanation.feature_names[column]) for column in kept]
     largest = float(np.quantile(np.abs(values), 0.98)) or float(np.abs(values).max()) or 1.0
-    if len(others):
+    summing = len(others) > 0 or not explanation.absent
+    if summing:
         rest = np.asarray(shown.values.sum(axis=1), dtype=float) - values.sum(axis=1)
         # The sum of thousands of columns would be dark red in every row.
         divisor = float(f"{np.quantile(np.abs(rest), 0.98) / largest:.1g}")
         divisor = divisor if divisor >= 4.0 else 1.0
         values = np.concatenate([values, rest[:, None] / divisor], axis=1)
-        names.append(rest_of(len(others)) + (f", ÷ {divisor:,.0f}" if divisor > 1.0 else ""))
+        names.append(
+            rest_of(len(others), absent=explanation.absent) + (f", ÷ {divisor:,.0f}" if divisor > 1.0 else "")
+        )
     ax = axes_of(ax, 0.26 * len(names) + 3.4, max(5.6, 0.17 * len(clusters) + 2.0))
     drawn = ax.imshow(
         values, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
@@ -92,7 +93,7 @@ def heatmap(explanation: Explanation, *, cluster: Any = None, top: int = 30, ax:
     ax.tick_params(length=0)
     for place in sides[1:-1]:
         ax.axhline(place - 0.5, color="k", linewidth=0.8 if len(clusters) <= 25 else 0.3)
-    if len(others):
+    if summing:
         ax.axvline(len(kept) - 0.5, color="k", linewidth=1.5)
     what, said = measured(explanation)
     bar = ax.figure.colorbar(drawn, ax=ax, extend="both", fraction=0.04, pad=0.02)

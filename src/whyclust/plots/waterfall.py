@@ -18,12 +18,11 @@ from whyclust.plots.drawing import (
     numbers_beside,
     positions,
     refuse_other,
-    rest_of,
     signed,
-    strongest,
     value_of,
 )
 from whyclust.plots.registry import plot
+from whyclust.plots.shown_columns import rest_of, strongest
 
 
 @plot
@@ -69,11 +68,11 @@ def waterfall(
     if against is not None:
         one = one.ask(cluster=one.clusters[0], against=against)
     values = np.asarray(one.values[:, :][0], dtype=float)
-    kept, others = strongest(values, top)
+    kept, others = strongest(np.asarray(one.shown[:, :][0], dtype=float), top, absent=one.absent)
     names = [f"{clipped(one.feature_names[column])} = {value_of(one, 0, column)}" for column in kept]
     steps = [float(values[column]) for column in kept]
     if len(others):
-        names.append(rest_of(len(others)))
+        names.append(rest_of(len(others), absent=one.absent))
         steps.append(float(values[others].sum()))
     base = float(one.base_values[0])
     if base != 0.0:

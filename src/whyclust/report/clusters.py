@@ -28,7 +28,7 @@ NEGLIGIBLE = 1e-6
 
 def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
     """What the page shows of a cluster."""
-    largest = float(np.abs(cluster.features["relevance"].to_numpy()).max()) or 1.0
+    largest = float(np.abs(cluster.features["relevance"].to_numpy()).max(initial=0.0)) or 1.0
     features = [
         {
             "name": row["feature"],
@@ -108,7 +108,7 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
             "evidence": some.evidence[row],
             "competitor": None if ignored else bare(some, some.competitors[row]),
             "others": float(some.explained[row] - some.base_values[row] - relevances[row].sum())
-            if columns.shape[1] < len(explanation.feature_names)
+            if columns.shape[1] < len(explanation.feature_names) or not explanation.absent
             else None,
             "base": _base(some.base_values[row], some.evidence[row]),
             "features": [
@@ -118,6 +118,7 @@ def _rows(explanation: Explanation, positions: Iterable[int]) -> list[dict[str, 
                     "relevance": relevance,
                 }
                 for column, relevance in zip(columns[row], relevances[row], strict=True)
+                if explanation.absent or relevance != 0
             ],
         }
         for row in range(len(chosen))
@@ -147,14 +148,17 @@ def _value(data: Any, row: int, column: int) -> object:
 
 def _pictures(explanation: Explanation, cluster: Any) -> list[dict[str, Any]]:
     """A cluster's mean and some of its rows as their kind shows them, each with its relevance."""
-    if explanation.is_factored:
-        return []
-    kind, values = explanation.kind, np.asarray(explanation.values)
+    factored, kind = explanation.is_factored, explanation.kind
     members = np.flatnonzero(explanation.clusters == cluster.cluster)
-    chosen = [("mean of the cluster", members)]
+    chosen = [] if factored else [("mean of the cluster", members)]
     least = "least ignored" if explanation.question.about == "ignored" else "borderline"
     for told, positions in (("typical", cluster.typical), (least, cluster.borderline)):
         for row in list(positions)[:ROWS_OF_A_KIND]:
             chosen.append((f"{told}: row {explanation.index[row]}", np.array([row])))
+    if factored:  # relevance is made for the rows that are shown, which know their kind
+        some = explanation[np.array([rows[0] for _, rows in chosen], dtype=int)]
+        explanation, kind = some, some.kind
+        chosen = [(caption, np.array([place])) for place, (caption, _) in enumerate(chosen)]
+    values = np.asarray(explanation.values)
     shown = [(caption, kind.show(explanation.data, values, rows, caption)) for caption, rows in chosen]
     return [{"caption": caption, "shown": Markup(html)} for caption, html in shown if html is not None]

@@ -82,7 +82,7 @@ def render(
     def fill(template: str, **values: Any) -> Markup:
         return Markup(environment.get_template(f"{template}.html.jinja").render(**values))
 
-    page = Page(explanation, list(notes), choice, facts or {}, audit, fill)
+    page = Page(explanation, [*explanation.notes, *notes], choice, facts or {}, audit, fill)
     made = sections(page)
     ignored = explanation.question.about == "ignored"
     return fill(

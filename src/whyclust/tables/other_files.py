@@ -95,7 +95,7 @@ def read_h5ad(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
     try:
         import anndata
     except ImportError:
-        raise ImportError("reading .h5ad needs anndata: pip install anndata.") from None
+        raise missing("Reading .h5ad", "anndata") from None
     try:
         data = anndata.read_h5ad(path)
     except (OSError, KeyError, ValueError, TypeError) as error:

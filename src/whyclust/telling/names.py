@@ -48,6 +48,8 @@ def mark(column: str, standing: Standing, *, words: bool = False) -> str | None:
         return told if standing.direction == "mostly" else f"often {told}"
     if not standing.level:
         return None
+    if words and standing.level == "high" and not standing.above:
+        return None  # more frequent than in most clusters, but what counts is that it is rare
     return column if words and standing.level == "high" else f"{standing.level} {column}"
 
 

@@ -149,7 +149,7 @@ def describe_row(explanation: Explanation, top: int) -> str:
     told = bare(explanation, cluster)
     found = f"evidence {number(float(explanation.evidence[0]))}"
     strength = f"{found}, 0 on the boundary"
-    values = np.asarray(explanation.values)[0]
+    values = np.asarray(explanation.shown[:, :])[0]
     disagrees = bool(explanation.disagrees[0])
     assigned = explanation.named(explanation.assigned[0])
     is_own = _in(explanation.named(own))
@@ -188,8 +188,12 @@ def describe_row(explanation: Explanation, top: int) -> str:
             lead = "Also " if place else f"{word}: "
             sentences.append(f"{lead}{_value(explanation, position, values[position], said)}.")
             said = ""  # what the number is, is said once
-    base = float(explanation.base_values[0])
-    if abs(base) > 1e-6 * max(1.0, float(np.abs(values).sum())):
+    base, least = float(explanation.base_values[0]), 1e-6 * max(1.0, float(np.abs(values).sum()))
+    if not explanation.absent:
+        hidden = float(np.asarray(explanation.values[:, :])[0].sum() - values.sum())
+        if abs(hidden) > least:
+            sentences.append(f"{hidden:+.3g} belongs to columns that are 0 here.")
+    if abs(base) > least:
         sentences.append(f"{base:+.3g} belongs to no column.")
     return " ".join(sentences)
 

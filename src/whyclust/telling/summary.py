@@ -214,6 +214,8 @@ def _read(
         group = known.speaking(cluster)
         mean = group.relevance.value
         order = np.argsort(-mean, kind="stable")
+        if not any_part.absent:
+            order = order[mean[order] != 0]
         compared = standings(cluster)
         found.append(
             ClusterSummary(
@@ -239,8 +241,10 @@ def _features(mean: NDArray, order: NDArray, compared: Compared, names: list[str
         name: getattr(compared, name)[order].tolist()
         for name in ("direction", "inside", "outside", "against", "there", "other_side")
     }
-    places = np.argsort(order)
+    places = {position: place for place, position in enumerate(order.tolist())}
     for position, standing in compared.categories.items():
+        if position not in places:
+            continue
         place, category = places[position], standing.category
         word = standing.direction
         table["direction"][place] = word if word == "similar" else f"{word} {category}"
@@ -280,7 +284,7 @@ def _names(found: list[ClusterSummary], any_part: Explanation) -> dict[Any, str]
 def _can_be_named(explanation: Explanation) -> bool:
     """Whether relevance tells clusters by columns that have names people know."""
     asked = explanation.question.about in ("assigned", "given") and explanation.provenance.measures is None
-    return asked and explanation.kind == TABLE
+    return asked and (explanation.kind == TABLE or explanation.kind.has_words)
 
 
 def _marks(one: ClusterSummary, words: bool) -> list[str]:

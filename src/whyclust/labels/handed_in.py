@@ -1,0 +1,51 @@
+"""A model and its rows as users hand them in: AnnData and texts become tables of columns, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whyclust.inputs.annotated import is_annotated, labels_in
+from whyclust.inputs.reading import read_input
+from whyclust.network.vectorizers import behind_vectorizer
+
+
+def handed_in(
+    model: Any, X: Any, background: Any = None, *, layer: str | None = None, obsm: str | None = None
+) -> tuple[Any, Any, Any]:
+    """A model, its rows and a background, in columns.
+
+    Parameters
+    ----------
+    model : whatever `explain` takes
+        The name of a column of ``adata.obs`` stands for the labels in it. Of a pipeline that begins with a
+        vectorizer the rest is returned.
+    X, background : table, AnnData, or texts where the model begins with a vectorizer
+    layer, obsm : str, optional
+        What is read of an AnnData.
+
+    Returns
+    -------
+    model, X, background
+        Tables that no other room must know of are returned as they came.
+    """
+    if is_annotated(model):
+        raise TypeError(
+            "The first argument is an AnnData, expected labels or a model: wc.explain('leiden', adata), "
+            "where 'leiden' is a column of adata.obs, or wc.explain(model, adata)."
+        )
+    if is_annotated(X):
+        if isinstance(model, str):
+            model = labels_in(X, model)
+        X = read_input(X, layer=layer, obsm=obsm)
+    elif layer is not None or obsm is not None:
+        option = f"layer={layer!r}" if layer is not None else f"obsm={obsm!r}"
+        raise TypeError(f"{option} chooses from an AnnData, but X is a {type(X).__name__}: leave it out.")
+    if is_annotated(background):
+        background = read_input(background, "background", layer=layer, obsm=obsm)
+    behind = behind_vectorizer(model)
+    if behind is None:
+        return model, X, background
+    rest, reader = behind
+    if background is not None:
+        background = reader.read(background, "background")
+    return rest, reader.read(X), background

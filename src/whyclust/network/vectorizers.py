@@ -1,0 +1,117 @@
+"""Pipelines that begin with a vectorizer: texts become rows of words, which the rest reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.pipeline import Pipeline
+
+from whyclust.inputs import Texts
+from whyclust.inputs.reading import InputTable, read_input
+from whyclust.inputs.texts import texts_in
+
+
+@singledispatch
+def words_of(step: Any) -> list[str] | None:
+    """The words that a fitted vectorizer makes columns of; None for a step that reads no texts."""
+    return None
+
+
+def vectorizer(*types: type) -> Callable[[Callable], Callable]:
+    """Register the function that returns the words of vectorizers of these types."""
+
+    def register(function: Callable[[Any], list[str] | None]) -> Callable:
+        for kind in types:
+            words_of.register(kind)(function)
+        return function
+
+    return register
+
+
+@vectorizer(CountVectorizer)  # TfidfVectorizer is one
+def _counted(step: CountVectorizer) -> list[str]:
+    return [str(word) for word in step.get_feature_names_out()]
+
+
+@vectorizer(HashingVectorizer)
+def _hashed(step: HashingVectorizer) -> list[str]:
+    raise TypeError(
+        "HashingVectorizer keeps no words, so that its columns have no names: fit the pipeline with a "
+        "TfidfVectorizer, or explain columns by their numbers, wc.explain(pipeline[1:], "
+        "pipeline[0].transform(texts))."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class WordReader:
+    """A fitted vectorizer, which reads texts as rows of words.
+
+    Attributes
+    ----------
+    step : fitted vectorizer
+    words : list of str
+        Its columns.
+    """
+
+    step: Any
+    words: list[str]
+
+    def read(self, X: Any, called: str = "X") -> InputTable:
+        """Texts, or the table that the vectorizer made of them, as a table."""
+        found = None if isinstance(X, InputTable) else texts_in(X, called)
+        if found is None:
+            return self._read_words(X, called)
+        texts, index = found
+        rows = self.step.transform(texts).tocsr()
+        return InputTable(rows, self.words, index, Texts(tuple(texts), tuple(self.words)), called)
+
+    def _read_words(self, X: Any, called: str) -> InputTable:
+        table = read_input(X, called)
+        if table.shape[1] != len(self.words):
+            column = "" if table.names is None else f", {called}[{table.names[0]!r}]"
+            raise ValueError(
+                f"{called} is a table of {table.shape[1]} column(s), expected texts, one for each row, as "
+                f"{type(self.step).__name__} reads them: pass the column of texts{column}."
+            )
+        return table if table.names is not None else replace(table, names=self.words)
+
+
+def behind_vectorizer(model: Any) -> tuple[Any, WordReader] | None:
+    """What follows the vectorizer with which a fitted pipeline begins, and the vectorizer; None for others.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> texts = ["a cat", "the cat", "a dog"]
+    >>> pipeline = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=1, random_state=0)).fit(texts)
+    >>> rest, reader = behind_vectorizer(pipeline)
+    >>> type(rest).__name__, reader.read(texts).shape, reader.words
+    ('KMeans', (3, 3), ['cat', 'dog', 'the'])
+    """
+    if not isinstance(model, Pipeline):
+        return None
+    steps = list(model.steps)
+    while steps and (isinstance(steps[0][1], Pipeline) or steps[0][1] in (None, "passthrough")):
+        # Steps of nested pipelines may have the same names.
+        inner = steps[0][1].steps if isinstance(steps[0][1], Pipeline) else []
+        steps = [(f"{steps[0][0]}-{name}", step) for name, step in inner] + steps[1:]
+    if len(steps) < 2:
+        return None
+    first = steps[0][1]
+    try:
+        words = words_of(first)
+    except NotFittedError:
+        raise NotFittedError(
+            f"This Pipeline (its {type(first).__name__}) is not fitted yet: call fit(texts) before "
+            "explaining it."
+        ) from None
+    if words is None:
+        return None
+    return steps[1][1] if len(steps) == 2 else Pipeline(steps[1:]), WordReader(first, words)
