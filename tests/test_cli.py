@@ -237,12 +237,15 @@ def test_labels_that_the_columns_do_not_tell_apart(iris, folder, capsys):
     iris.iloc[::6].assign(colour=np.resize(["blue", "violet"], 25)).to_csv(folder / "iris.csv", index=False)
     assert run("explain", "iris.csv", "--labels", "colour", "--out", "out") == 0
     captured = capsys.readouterr()
-    warning = "do not rely on the explanations of these clusters"
-    assert warning in captured.out.splitlines()[1]
-    assert "Do not rely on this: of " in captured.out
+    lines = captured.out.splitlines()
+    assert "of them on rows it had not seen" in lines[0]  # what holds comes first
+    assert lines[1].startswith("It reproduces none of the 2 labels on 90% of the rows not seen or more")
+    assert {line.split(":")[0] for line in lines[2:4]} == {"Cluster blue", "Cluster violet"}
+    assert "look at the rows that it assigns elsewhere" in lines[4]
+    assert "With care: of " in captured.out
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.index(warning) < page.index("Cluster blue holds")
-    assert page.count("do not rely on it<") == 2
+    assert page.index(lines[1]) < page.index("Cluster blue holds")
+    assert page.count("with care<") == 2
 
 
 def test_rows_without_a_label_are_left_out(folder, capsys):

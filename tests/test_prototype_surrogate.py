@@ -343,8 +343,8 @@ def test_labels_without_structure_are_not_certified():
     fidelity = PrototypeSurrogate(random_state=0).fit(X, labels).fidelity_
     assert fidelity.overall_held_out < 0.6
     assert fidelity.untrusted == [0, 1, 2]
-    assert "0 (" in fidelity.warning()
-    assert fidelity.sentences()[1].startswith("Warning: ")
+    assert "- Cluster 0: " in fidelity.warning()
+    assert fidelity.sentences()[1].startswith("It reproduces none of the 3 labels")
 
 
 def test_a_good_surrogate_has_no_warning(of_moons):
@@ -360,7 +360,16 @@ def test_many_weak_clusters_are_counted():
     shares = np.linspace(0, 0.5, 9)[::-1]  # the weakest are told first
     clusters = np.arange(9)[::-1]
     fidelity = Fidelity(clusters, np.full(9, 10), np.ones(9), shares, np.ones(9), noise=0)
-    assert fidelity.warning().endswith("noise (0.0%), 1 (6.2%), 2 (12.5%), 3 (18.8%), 4 (25.0%) and 4 more.")
+    _, *lines, advice = fidelity.warning().splitlines()
+    assert lines == [
+        "- Noise: 0.0% of its rows not seen get its label.",
+        "- Cluster 1: 6.2% of its rows not seen get its label.",
+        "- Cluster 2: 12.5% of its rows not seen get its label.",
+        "- Cluster 3: 18.8% of its rows not seen get its label.",
+        "- Cluster 4: 25.0% of its rows not seen get its label.",
+        "- And 4 more.",
+    ]
+    assert "merge those it takes for one another" in advice
 
 
 def test_rows_beyond_max_samples_are_held_out():
@@ -522,7 +531,7 @@ def test_a_cluster_of_one_row():
     assert model.predict([[9.0, 9.0]])[0] == 7
     assert model.fidelity_.held_out[2] == 0  # whoever has not seen it cannot know it
     assert 7 in model.fidelity_.untrusted
-    with pytest.warns(UserWarning, match=r"Do not rely .* 7 \(0\.0%\)"):
+    with pytest.warns(UserWarning, match=r"- Cluster 7: 0\.0% of its rows not seen get its label"):
         assert np.isfinite(wc.explain(model, X).values).all()
 
 
@@ -600,7 +609,7 @@ def test_clusters_are_never_put_onto_each_other():
     X, labels = generator.standard_normal((24, 3)), generator.integers(0, 3, 24)
     model = PrototypeSurrogate(random_state=0).fit(X, labels)
     assert len(np.unique(model.support_vectors_, axis=0)) >= 2
-    with pytest.warns(UserWarning, match="Do not rely"):
+    with pytest.warns(UserWarning, match="The surrogate agrees with"):
         assert np.abs(wc.explain(model, X).values).max() > 0
 
 

@@ -155,7 +155,7 @@ class Likelihoods:
         count, width = self.shape
         ends = np.cumsum([count * width, count, 1])
         vectors, weights, log_t, noise = np.split(parameters, ends, axis=1)
-        return vectors.reshape(-1, count, width), weights, log_t[:, 0], noise
+        return vectors.reshape(len(parameters), count, width), weights, log_t[:, 0], noise
 
     def __call__(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         vectors, weights, free_t, noise = self.unpack(parameters)
