@@ -10,6 +10,7 @@ the last term being the same for all clusters. Noise has no prototypes: its ℓ 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,7 +112,10 @@ class Likelihoods:
             everything = np.ones(self.shape, dtype=np.float32)
             self.free = np.stack([everything if one.free is None else one.free for one in problems])
         prices = np.array([one.price for one in problems])
-        self.price = prices / [one.unit for one in problems]
+        units = np.array([one.unit for one in problems])
+        self.price = prices / units
+        # For small γ vectors are short beside the other parameters: in these units they are not.
+        self.reach = np.sqrt(np.minimum(units, 1.0)).astype(np.float32)
         self.weight_price = WEIGHT_PRICE * prices
         self.factor = np.array([one.factor for one in problems], dtype=np.float32)
         self._see()
@@ -136,26 +140,28 @@ class Likelihoods:
 
     def take(self, kept: IntArray) -> Likelihoods:
         """Only these problems, in increasing order."""
-        self.problems = [self.problems[place] for place in kept]
-        for name in ("vectors", "weights", "price", "weight_price", "factor"):
-            setattr(self, name, getattr(self, name)[kept])
-        self.free = None if self.free is None else self.free[kept]
-        self._see()
-        return self
+        fewer = copy(self)
+        fewer.problems = [self.problems[place] for place in kept]
+        for name in ("vectors", "weights", "price", "weight_price", "factor", "reach"):
+            setattr(fewer, name, getattr(self, name)[kept])
+        fewer.free = None if self.free is None else self.free[kept]
+        fewer._see()
+        return fewer
 
     def pack(self) -> FloatArray:
-        """Vectors, weights, log T, and the weight of noise, a line for each problem."""
+        """Where all problems start: moves of vectors and weights, log T, and the weight of noise."""
         count = len(self.problems)
         noise = [[one.noise] for one in self.problems] if self.has_noise else np.empty((count, 0))
-        parts = [self.vectors.reshape(count, -1), self.weights, np.zeros((count, 1)), noise]
+        parts = [np.zeros((count, self.vectors[0].size + self.weights.shape[1] + 1)), noise]
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
     def unpack(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Vectors, weights, what T is made of, and the weights of noise."""
         count, width = self.shape
         ends = np.cumsum([count * width, count, 1])
-        vectors, weights, log_t, noise = np.split(parameters, ends, axis=1)
-        return vectors.reshape(len(parameters), count, width), weights, log_t[:, 0], noise
+        moves, changes, log_t, noise = np.split(parameters, ends, axis=1)
+        vectors = self.vectors + self.reach[:, None, None] * moves.reshape(len(parameters), count, width)
+        return vectors, self.weights + changes, log_t[:, 0], noise
 
     def __call__(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         vectors, weights, free_t, noise = self.unpack(parameters)
@@ -188,7 +194,7 @@ class Likelihoods:
         losses += 0.5 * SHARPNESS_PENALTY * log_t**2
         by_log_t = (by_sharpness + SHARPNESS_PENALTY * log_t) * (1.0 - (log_t / LARGEST_LOG) ** 2)
         parts = [
-            by_vectors.reshape(len(parameters), -1),
+            (by_vectors * self.reach[:, None, None]).reshape(len(parameters), -1),
             sums + self.weight_price[:, None] * change,
             by_log_t[:, None],
         ]

@@ -21,6 +21,8 @@ SHRINKAGE = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 # Multiplications of one pass over the rows beyond which more prototypes are not tried.
 _MOST_WORK = 2e8
 _FEW_ROWS = 500
+# Prototypes in this share of the rows, or more, stand for little but themselves.
+_MOST_PROTOTYPES = 0.5
 
 
 def deal_folds(codes: IntArray, n_folds: int, seed: int) -> IntArray:
@@ -230,8 +232,12 @@ def search(validation: Validation, given: Given) -> Setting:
 def _leave_columns_out(validation: Validation, chosen: Setting) -> Setting:
     """Raise the shrinkage while agreement stays, then take one step back.
 
-    Beyond some level clusters lose the columns that make them; next to it a few rows decide.
+    Beyond some level clusters lose the columns that make them; next to it a few rows decide. Where most
+    prototypes are single rows nothing is known of the spread around them, and no column is left out.
     """
+    counts = validation.slim.start(chosen.n_support)[1]
+    if len(counts) > _MOST_PROTOTYPES * counts.sum():
+        return chosen
     levels = [replace(chosen, shrinkage=level) for level in (0.0, *SHRINKAGE)]
     levels = [level for level in levels if level is levels[0] or validation.rows.stand_apart(level)]
     last = 0
