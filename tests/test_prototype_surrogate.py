@@ -300,7 +300,7 @@ def test_sensible_without_tuning(table, at_least):
 
 
 def test_columns_are_not_left_out_where_most_prototypes_are_single_rows():
-    """In a fold every row is a prototype, so that leaving columns out does nothing there; it would in the end."""
+    """In a fold every row is a prototype: leaving columns out does nothing there, and much in the end."""
     X, y = (part[:500] for part in load_digits(return_X_y=True))
     validation = Validation(LabelledRows(X[:200] - X[:200].mean(axis=0), y[:200], 10, 0), 5)
     chosen = Setting(16, 0.01)

@@ -110,9 +110,7 @@ class _State:
     def trial(self) -> FloatArray:
         return self.at + self.length[:, None] * self.direction
 
-    def step(
-        self, value: FloatArray, gradient: FloatArray, slot: int, tolerance: float
-    ) -> NDArray[np.bool_]:
+    def step(self, value: FloatArray, gradient: FloatArray, slot: int, tolerance: float) -> NDArray[np.bool_]:
         """Take the step where it gains enough, else a shorter one next time; say which are done."""
         gained = value <= self.value + _ENOUGH_GAIN * self.length * self.slope
         taken = gained & ~self.done

@@ -14,7 +14,9 @@ from whyclust.cluster._likelihoods import Likelihoods, Problem, Sight
 from whyclust.cluster._prototype_fit import NEVER, Prototypes
 
 _MAX_ITER = 100
-_TOLERANCE = 1e-4
+_TOLERANCE = 1e-5
+# Enough to compare settings; where boundaries lie exactly is not asked.
+_ROUGHLY = 1e-4
 # Numbers in the widest array of a batch: more would leave the caches.
 _BATCH_NUMBERS = 1 << 19
 
@@ -50,13 +52,15 @@ class Task:
     factor: float
 
 
-def fine_tune(tasks: Sequence[Task]) -> list[Prototypes]:
+def fine_tune(tasks: Sequence[Task], *, roughly: bool = False) -> list[Prototypes]:
     """Move prototypes and weights until the posterior of the given labels is largest.
 
     Parameters
     ----------
     tasks : sequence of Task
         Of as many clusters and columns each.
+    roughly : bool
+        Whether to stop early, as is enough to compare settings.
 
     Returns
     -------
@@ -69,11 +73,11 @@ def fine_tune(tasks: Sequence[Task]) -> list[Prototypes]:
         places = [place for place, task in enumerate(tasks) if (task.start.noise is not None) == noisy]
         if places:
             some = [tasks[place] for place in places]
-            found |= dict(zip(places, _of_one_kind(some), strict=True))
+            found |= dict(zip(places, _of_one_kind(some, _ROUGHLY if roughly else _TOLERANCE), strict=True))
     return [found[place] for place in range(len(tasks))]
 
 
-def _of_one_kind(tasks: Sequence[Task]) -> Iterator[Prototypes]:
+def _of_one_kind(tasks: Sequence[Task], tolerance: float) -> Iterator[Prototypes]:
     """Fine-tune tasks that all have noise, or none, batch by batch."""
     used = _used_columns(tasks)
     members = _common_members(tasks)
@@ -88,7 +92,7 @@ def _of_one_kind(tasks: Sequence[Task]) -> Iterator[Prototypes]:
             sight = _sight(of_rows[0][0], used, n_rows)
             problems += [_problem(task, sight, used, members, slot) for task, slot in of_rows]
         likelihoods = Likelihoods(problems, members)
-        parameters = descend(likelihoods, likelihoods.pack(), max_iter=_MAX_ITER, tolerance=_TOLERANCE)
+        parameters = descend(likelihoods, likelihoods.pack(), max_iter=_MAX_ITER, tolerance=tolerance)
         vectors, weights, _, noise = likelihoods.unpack(parameters)
         for place, (task, slot) in enumerate(zip(batch, slots, strict=True)):
             moved = task.start.vectors.copy()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -123,7 +124,7 @@ class Likelihoods:
     def _see(self) -> None:
         """Look up the rows of every problem, and keep room for what is computed of them."""
         sights = [one.sight for one in self.problems]
-        edges = [place for place in range(len(sights)) if place == 0 or sights[place] is not sights[place - 1]]
+        edges = [0, *(place for place, (one, two) in enumerate(pairwise(sights), 1) if one is not two)]
         self.groups = [
             (slice(start, end), sights[start].columns)
             for start, end in zip(edges, [*edges[1:], len(sights)], strict=True)
@@ -203,7 +204,9 @@ class Likelihoods:
         gradient = np.concatenate(parts, axis=1) / self.n_rows[:, None]
         return losses / self.n_rows, gradient.astype(np.float32)
 
-    def _respond(self, vectors: FloatArray, weights: FloatArray, noise: FloatArray) -> list[FloatArray | None]:
+    def _respond(
+        self, vectors: FloatArray, weights: FloatArray, noise: FloatArray
+    ) -> list[FloatArray | None]:
         """Fill in the logits, and exp(·) of all prototypes up to a factor; return by what to divide it.
 
         One row per prototype or cluster and one column per point: so sums over prototypes are fast.
@@ -214,7 +217,7 @@ class Likelihoods:
             width = len(columns)
             np.matmul(lines[group].reshape(-1, width), columns, out=_flat(self.shares[group]))
         totals: list[FloatArray | None] = []
-        for cluster, (start, end) in enumerate(zip(self.bounds, self.bounds[1:], strict=False)):
+        for cluster, (start, end) in enumerate(pairwise(self.bounds)):
             own = self.shares[:, start:end]
             if end - start == 1:
                 self.logits[:, cluster] = own[:, 0]
@@ -232,7 +235,7 @@ class Likelihoods:
 
     def _down(self, residual: FloatArray, totals: list[FloatArray | None]) -> tuple[FloatArray, FloatArray]:
         """What the residuals of clusters are by the vectors, and by the weights."""
-        for cluster, (start, end) in enumerate(zip(self.bounds, self.bounds[1:], strict=False)):
+        for cluster, (start, end) in enumerate(pairwise(self.bounds)):
             total = totals[cluster]
             if total is None:
                 self.shares[:, start] = residual[:, cluster]

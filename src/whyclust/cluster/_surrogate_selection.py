@@ -105,7 +105,7 @@ class Validation:
             rows = self.slim
         return Fold(rows.take(np.flatnonzero(seen)), held_out, rows.points[held_out])
 
-    def logits(self, settings: Sequence[Setting]) -> list[FloatArray]:
+    def logits(self, settings: Sequence[Setting], *, roughly: bool = False) -> list[FloatArray]:
         """γ-scaled logits of every row from surrogates that have not seen it, of shape (deals, rows, labels).
 
         Noise is the last label. All folds of all settings are fitted at a time.
@@ -116,7 +116,8 @@ class Validation:
         folds = [(deal, fold) for deal, of_deal in enumerate(deals) for fold in of_deal]
         for count in {setting.n_support for setting in settings}:
             start_together([fold.seen for _, fold in folds], count)
-        fitted = iter(fine_tune([fold.seen.task(setting) for _, fold in folds for setting in settings]))
+        tasks = [fold.seen.task(setting) for _, fold in folds for setting in settings]
+        fitted = iter(fine_tune(tasks, roughly=roughly))
         shape = (self.n_deals, len(self.rows.codes), self.rows.n_clusters + self.rows.has_noise)
         results = [np.full(shape, -np.inf) for _ in settings]
         for deal, fold in folds:
@@ -130,7 +131,9 @@ class Validation:
         """Measure the agreement of several settings at a time."""
         new = [setting for setting in dict.fromkeys(settings) if setting not in self.tried]
         if new:
-            for setting, logits in zip(new, self.logits(new), strict=True):
+            # Columns are left out only as far as nothing changes, which takes more than a rough look.
+            roughly = all(setting.shrinkage == 0 for setting in new)
+            for setting, logits in zip(new, self.logits(new, roughly=roughly), strict=True):
                 self.tried[setting] = (logits.argmax(axis=2) == self.rows.codes).mean(axis=0)
 
     def agreement(self, setting: Setting) -> FloatArray:

@@ -91,9 +91,9 @@ class Fidelity:
     def sentences(self) -> list[str]:
         """Say it in words: how far it agrees, then the labels that it reproduces less well, a line each."""
         return [
-            f"The surrogate that stands for the given labels agrees with {self.overall_held_out:.1%} of them on "
-            f"rows it had not seen (cross-validation), and with {self.overall_in_sample:.1%} on the rows it was "
-            "fitted to.",
+            f"The surrogate that stands for the given labels agrees with {self.overall_held_out:.1%} of them "
+            f"on rows it had not seen (cross-validation), and with {self.overall_in_sample:.1%} on the rows "
+            "it was fitted to.",
             *self.reservations(),
         ]
 

@@ -19,8 +19,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from threadpoolctl import threadpool_limits
 
 from whyclust.cluster._distances import FloatArray, IntArray, row_blocks
-from whyclust.cluster._margins import inverse_mean_margin
 from whyclust.cluster._labelled_rows import LabelledRows, Setting
+from whyclust.cluster._margins import inverse_mean_margin
 from whyclust.cluster._prototype_fit import Prototypes
 from whyclust.cluster._surrogate_selection import Given, Validation, screen, search
 from whyclust.cluster.fidelity import Fidelity

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -247,7 +248,7 @@ def _curves(
             drawn = path.sample(n_repeats if step < n_columns else 1, generator)
             found = inside(drawn.reshape(-1, points.shape[1]), np.tile(clusters[block], len(drawn)))
             hits[step, :, block] = found.reshape(len(drawn), -1)
-    for before, after in zip(measured[:-1], measured[1:], strict=True):
+    for before, after in pairwise(measured.tolist()):
         for step in range(before + 1, after):
             share = np.float32((step - before) / (after - before))
             hits[step] = (1 - share) * hits[before] + share * hits[after]
