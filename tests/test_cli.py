@@ -183,7 +183,7 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     assert agreement > 0.9
     assert clusters["disagrees"].tolist() == (clusters["cluster"] != clusters["surrogate"]).tolist()
     assert ((clusters["evidence"] < 0) == clusters["disagrees"]).all()
-    assert f"agrees with them on {agreement:.1%} of the rows" in captured.out.splitlines()[0]
+    assert f"with {agreement:.1%} on the rows it was fitted to" in captured.out.splitlines()[0]
     assert "Cluster setosa holds 50 of 150 rows" in captured.out
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
     assert computed["fidelity"]["in_sample"] == pytest.approx(agreement)
@@ -195,7 +195,9 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     assert loaded.given.tolist() == clusters["cluster"].tolist()
     assert loaded.fidelity.overall_in_sample == pytest.approx(agreement)
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.index(f"agrees with them on {agreement:.1%}") < page.index("Cluster setosa holds")
+    assert page.index(f"with {agreement:.1%} on the rows it was fitted to") < page.index(
+        "Cluster setosa holds"
+    )
     assert "with the same assignments" not in page
     assert "Of the clustering only the labels were known." in page
     network = wc.load(folder / "out" / "model.npz")

@@ -44,7 +44,7 @@ def centres_of(sets: Sequence[FloatArray], count: int, seed: int) -> list[tuple[
     longest = max(map(len, sets))
     step = max(1, _MOST_NUMBERS // (_N_INIT * count * longest))
     generator = np.random.default_rng(seed)
-    found = []
+    found: list[tuple[FloatArray, IntArray]] = []
     for start in range(0, len(sets), step):
         some = sets[start : start + step]
         for rows, labels in zip(some, _labels(some, count, generator), strict=True):

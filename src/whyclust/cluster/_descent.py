@@ -102,8 +102,8 @@ class _State:
         self.failures = np.zeros(count, dtype=np.intp)
         self.done = np.abs(gradient).max(axis=1) <= _FLAT
         # One array for all problems at a time; a problem that took no step has a factor of zero there.
-        self.moves: list[FloatArray | None] = [None] * _MEMORY
-        self.turns: list[FloatArray | None] = [None] * _MEMORY
+        self.moves: list[Any] = [None] * _MEMORY
+        self.turns: list[Any] = [None] * _MEMORY
         self.factors: list[Any] = [None] * _MEMORY
 
     @property
@@ -127,7 +127,7 @@ class _State:
         # Where the step overshot: the lowest point of the parabola through what is known.
         drop = self.length * self.slope
         bend = 2.0 * (value - self.value - drop)
-        shorter = np.clip(-drop / np.where(bend > 0, bend, np.inf), 0.1, 0.5)
+        shorter: FloatArray = np.clip(-drop / np.where(bend > 0, bend, np.inf), 0.1, 0.5)
         shorter = np.where(np.isfinite(shorter), shorter, 0.1)
         shorter = self.length * shorter.astype(move.dtype)
         every = taken[:, None]
@@ -154,11 +154,11 @@ class _State:
         order = [slot for slot in order if self.moves[slot] is not None]
         shares: dict[int, FloatArray] = {}
         for slot in order:
-            shares[slot] = self.factors[slot] * _dot(self.moves[slot], direction)  # type: ignore[arg-type]
+            shares[slot] = self.factors[slot] * _dot(self.moves[slot], direction)
             direction -= shares[slot][:, None] * self.turns[slot]
         direction *= self.scale[:, None]
         for slot in reversed(order):
-            back = shares[slot] - self.factors[slot] * _dot(self.turns[slot], direction)  # type: ignore[arg-type]
+            back = shares[slot] - self.factors[slot] * _dot(self.turns[slot], direction)
             direction += back[:, None] * self.moves[slot]
         return direction
 

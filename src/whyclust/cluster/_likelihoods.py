@@ -152,7 +152,9 @@ class Likelihoods:
     def pack(self) -> FloatArray:
         """Where all problems start: moves of vectors and weights, log T, and the weight of noise."""
         count = len(self.problems)
-        noise = [[one.noise] for one in self.problems] if self.has_noise else np.empty((count, 0))
+        noise = np.empty((count, 0))
+        if self.has_noise:
+            noise = np.array([[one.noise] for one in self.problems])
         parts = [np.zeros((count, self.vectors[0].size + self.weights.shape[1] + 1)), noise]
         return np.concatenate(parts, axis=1, dtype=np.float32)
 

@@ -33,7 +33,7 @@ def certificate(explanation: Explanation) -> dict[str, Any] | None:
     from whyclust.telling.sentences import disagreement
 
     told, *less_well = fidelity.sentences()
-    counted, *weak, advice = less_well or [None, None]
+    counted, *weak, advice = less_well or ["", ""]
     clusters = [
         {
             "name": explanation.short_name(row["cluster"]),
