@@ -14,7 +14,7 @@ from whyclust.cluster._likelihoods import Likelihoods, Problem, Sight
 from whyclust.cluster._prototype_fit import NEVER, Prototypes
 
 _MAX_ITER = 100
-_TOLERANCE = 1e-5
+_TOLERANCE = 1e-6
 # Enough to compare settings; where boundaries lie exactly is not asked.
 _ROUGHLY = 1e-4
 # Numbers in the widest array of a batch: more would leave the caches.
