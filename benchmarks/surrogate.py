@@ -10,8 +10,9 @@ Prints JSON and writes it to ``benchmarks/results/surrogate.json``, with a page 
 Run it with ``python benchmarks/surrogate.py``, or one part of it with ``--part``. Tables that do not come
 with scikit-learn are read from the folder in the environment variable ``WHYCLUST_DATA`` (one ``.npz`` each,
 with ``X`` and, where there are classes, ``y``) and are left out where it has none. What is in the file of
-results is not measured again unless ``--fresh`` is given, so a run that was stopped goes on. ``--quick``
-takes small data, only to see that it runs.
+results is not measured again unless ``--fresh`` is given, so a run that was stopped goes on. ``--again``
+measures the surrogate's agreement once more beside what is known of the other methods. ``--quick`` takes
+small data, only to see that it runs.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ PARTS = ("agreement", "planted", "time")
 
 def main() -> None:
     parser = arguments(__doc__, "quick fresh jobs out", jobs="pairs of agreement measured at a time")
+    parser.add_argument(
+        "--again", action="store_true", help="measure the surrogate's agreement again, and keep the others'"
+    )
     parser.add_argument("--part", choices=PARTS, help="measure only this")
     options = parser.parse_args()
     target = target_of(options, "surrogate")
@@ -47,7 +51,7 @@ def main() -> None:
             result[name] = before[name]
     warnings.simplefilter("ignore")  # of tiny clusters in folds, unconnected graphs and the like
     if "agreement" in parts:
-        for so_far in agreement(options.quick, result.get("agreement", {}), options.jobs):
+        for so_far in agreement(options.quick, result.get("agreement", {}), options.jobs, options.again):
             result["agreement"] = so_far
             write(result, target, page)
     for name, measure in (("planted", planted), ("time", duration)):

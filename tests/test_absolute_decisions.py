@@ -32,7 +32,7 @@ MODELS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Do not rely on the explanations")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 @pytest.mark.parametrize("name", list(MODELS))
 @pytest.mark.parametrize("threshold", [0.4, 0.95])
 def test_the_evidence_is_the_log_odds_of_the_models_own_probability(name, threshold):

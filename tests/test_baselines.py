@@ -271,7 +271,7 @@ def test_a_column_that_the_model_does_not_read():
         assert not ex.values[:, [1, 3, 4]].any()
 
 
-@pytest.mark.filterwarnings("ignore:Do not rely on")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 def test_one_cluster_and_noise():
     """There noise is the only competitor."""
     labels = np.where(LABELS == "-1", -1, 0)

@@ -189,7 +189,7 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     assert agreement > 0.9
     assert clusters["disagrees"].tolist() == (clusters["cluster"] != clusters["surrogate"]).tolist()
     assert ((clusters["evidence"] < 0) == clusters["disagrees"]).all()
-    assert f"agrees with them on {agreement:.1%} of the rows" in captured.out.splitlines()[0]
+    assert f"with {agreement:.1%} on the rows it was fitted to" in captured.out.splitlines()[0]
     assert "Cluster setosa holds 50 of 150 rows" in captured.out
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
     assert computed["fidelity"]["in_sample"] == pytest.approx(agreement)
@@ -201,7 +201,9 @@ def test_labels_are_the_clusters(iris, folder, capsys):
     assert loaded.given.tolist() == clusters["cluster"].tolist()
     assert loaded.fidelity.overall_in_sample == pytest.approx(agreement)
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.index(f"agrees with them on {agreement:.1%}") < page.index("Cluster setosa holds")
+    assert page.index(f"with {agreement:.1%} on the rows it was fitted to") < page.index(
+        "Cluster setosa holds"
+    )
     assert "with the same assignments" not in page
     assert "Of the clustering only the labels were known." in page
     network = wc.load(folder / "out" / "model.npz")
@@ -243,12 +245,15 @@ def test_labels_that_the_columns_do_not_tell_apart(iris, folder, capsys):
     iris.iloc[::6].assign(colour=np.resize(["blue", "violet"], 25)).to_csv(folder / "iris.csv", index=False)
     assert run("explain", "iris.csv", "--labels", "colour", "--out", "out") == 0
     captured = capsys.readouterr()
-    warning = "do not rely on the explanations of these clusters"
-    assert warning in captured.out.splitlines()[1]
-    assert "Do not rely on this: of " in captured.out
+    lines = captured.out.splitlines()
+    assert "of them on rows it had not seen" in lines[0]  # what holds comes first
+    assert lines[1].startswith("It reproduces none of the 2 labels on 90% of the rows not seen or more")
+    assert {line.split(":")[0] for line in lines[2:4]} == {"Cluster blue", "Cluster violet"}
+    assert "look at the rows that it assigns elsewhere" in lines[4]
+    assert "With care: of " in captured.out
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.index(warning) < page.index("Cluster blue holds")
-    assert page.count("do not rely on it<") == 2
+    assert page.index(lines[1]) < page.index("Cluster blue holds")
+    assert page.count("with care<") == 2
 
 
 def test_rows_without_a_label_are_left_out(folder, capsys):

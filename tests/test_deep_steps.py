@@ -113,7 +113,7 @@ def test_a_mixture_against_the_literal_formula():
 
 
 @pytest.mark.parametrize("clusterer", [AgglomerativeClustering(4), DBSCAN(eps=0.35, min_samples=4)])
-@pytest.mark.filterwarnings("ignore:Do not rely on the explanations")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 def test_labels_of_the_embedding(clusterer):
     """Section V's deep surrogate: prototypes in the embedding, relevance in the columns."""
     clusterer = clone(clusterer).fit(EMBEDDED)

@@ -40,5 +40,5 @@ def test_less_is_a_doubt_that_says_why(held_out, precision, told):
     assert found.untrusted == [1]
     assert found.doubt(0) is None
     assert told in found.doubt(1)
-    assert f"less than 90%: 1 ({min(held_out, precision):.1%})" in found.warning()
+    assert f"\n- Cluster 1: {min(held_out, precision):.1%} of " in found.warning()
     assert found.to_pandas()["trusted"].tolist() == [True, False]

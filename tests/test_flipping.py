@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
 from whyclust.metrics import flipping_auc
+from whyclust.metrics.flipping import _score, _setting, some_steps
 from whyclust.perturbing.encoded import EncodedRows
 from whyclust.perturbing.imputation import KernelDensity, bandwidth, choose
 
@@ -605,3 +606,17 @@ def test_rows_of_a_sampled_density_are_found():
     assert equal[-1] == -1
     for position in density.positions:
         assert (density.rows[equal[position]] == rows[position]).all()
+
+
+def test_curves_of_many_columns_are_straight_between_the_steps_that_are_measured():
+    X, y = np.random.default_rng(0).normal(size=(12, 90)), np.arange(12) % 3
+    X[:, :3] += 40.0 * np.eye(3)[y]  # three of the columns decide, and come last
+    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    steps = some_steps(90)
+    assert steps[:65].tolist() == list(range(65))
+    assert 66 < len(steps) < 91
+    asked = (-wc.explain(model, X).values, "mean", 1, "insert", True, 0)
+    some, every = (_score(_setting(model, X, None, None), *asked, which) for which in (steps, None))
+    np.testing.assert_array_equal(some.curve[steps], every.curve[steps])
+    np.testing.assert_allclose(some.curve, np.interp(np.arange(91), steps, every.curve[steps]), atol=1e-6)
+    assert len(np.unique(some.curve[64:])) > 1

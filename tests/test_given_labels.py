@@ -332,15 +332,13 @@ def test_users_may_ask_for_another_cluster(ex):
 
 def test_labels_without_a_pattern_are_not_to_be_trusted():
     labels = np.random.default_rng(1).integers(3, size=30)
-    with pytest.warns(
-        UserWarning, match=r"Do not rely on the explanations of these clusters, on whose unseen rows"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"The surrogate agrees with .*% of the labels on rows") as caught:
         ex = wc.explain(labels, X.iloc[::3])
     assert any(warning.filename == __file__ for warning in caught)
     assert ex.fidelity.untrusted
     doubted = ex.fidelity.untrusted[0]
     line = next(line for line in ex.describe().splitlines() if line.startswith(f"Cluster {doubted} "))
-    assert "Do not rely on this: of " in line
+    assert "With care: of " in line
 
 
 # --------------------------------------------------------------------------- clusterings
@@ -355,7 +353,7 @@ CLUSTERINGS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Do not rely on")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 @pytest.mark.parametrize("name", CLUSTERINGS)
 def test_clusterings_without_prototypes(name):
     table, _ = make_blobs(n_noise=6)

@@ -142,7 +142,7 @@ def test_orphans_of_mean_shift_are_noise():
     assert np.abs((ex.evidence - wc.explain(together, BLOBS).evidence)[inside]).max() < 1e-9
 
 
-@pytest.mark.filterwarnings("ignore:Do not rely on the explanations")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 def test_orphans_without_a_known_bandwidth_are_refused():
     model = MeanShift(cluster_all=False).fit(BLOBS)
     assert (model.labels_ == -1).any()

@@ -202,7 +202,7 @@ def test_labels_in_seven_parts_equal_the_whole(asked):
     X = generator.normal(size=(211, 4)) + 2.5 * np.eye(4)[labels]
     labels[generator.random(211) < 0.1] = -1
     labels[:5] = 2
-    with pytest.warns(UserWarning, match="Do not rely"):
+    with pytest.warns(UserWarning, match="The surrogate agrees with"):
         whole = wc.explain(labels, X, cluster=asked)
     assert whole.disagrees.any()
     parts = [whole[part] for part in PARTS]

@@ -438,7 +438,7 @@ def test_a_certificate_shows_what_not_to_rely_on(wine):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(150, 2)), columns=["a", "b"])
     labels = np.where(X["a"] > 1.0, 2, rng.integers(0, 2, 150))  # 0 and 1 cannot be told apart
-    with pytest.warns(UserWarning, match="Do not rely"):
+    with pytest.warns(UserWarning, match="The surrogate agrees with"):
         ex = wc.explain(labels, X, names={2: "high"})
     ax = ex.plot.certificate()
     for line, name in zip(ax.lines[:3], ("in_sample", "held_out", "precision"), strict=True):

@@ -80,6 +80,6 @@ def test_every_option_is_documented():
 
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     for name in explain.__annotations__:
-        if name not in {"return", "file"}:
+        if name not in {"return", "files"}:
             option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
             assert f"`{option}" in text

@@ -230,7 +230,7 @@ def test_rivalry_is_the_same_of_sparse_rows_and_of_parts_and_from_a_file(tmp_pat
         assert again.names == {1: "the others"}
 
 
-@pytest.mark.filterwarnings("ignore:Do not rely")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 def test_noise_is_no_competitor_of_clusters():
     X, labels = make_blobs(90, centers=3, n_features=2, random_state=0)
     labels = np.where(np.arange(90) % 9 == 0, -1, labels)
@@ -294,7 +294,7 @@ def test_identical_profiles_get_numbers():
     ]
 
 
-@pytest.mark.filterwarnings("ignore:Do not rely")
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")
 def test_labels_that_are_names_keep_them_and_noise_is_noise():
     X, labels = make_blobs(60, centers=2, n_features=2, random_state=0)
     words = np.array(["ants", "bees"])[labels]

@@ -53,9 +53,21 @@ CLUSTER = (
     ),
     Mutation(
         "the price of moving is not in the gradient",
-        "by_vectors += np.float32(self.price) * moved",
+        "by_vectors += self.price[:, None, None].astype(np.float32) * moved",
         "by_vectors += np.float32(0.0) * moved",
         "test_prototype_surrogate.py -k literal_form",
+    ),
+    Mutation(
+        "prototypes that only fill up count",
+        "weights = np.full(len(members), NEVER)",
+        "weights = np.full(len(members), 0.0)",
+        "test_prototype_surrogate.py -k side_by_side",
+    ),
+    Mutation(
+        "columns that are left out do not count for noise",
+        "difference = points - np.where(used, 0.0, task.start.vectors[0])",
+        "difference = points * used",
+        "test_prototype_surrogate.py -k side_by_side",
     ),
     Mutation(
         "rows beyond the sample are not counted",

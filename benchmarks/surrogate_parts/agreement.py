@@ -21,18 +21,25 @@ SMALL_CLUSTER = 5  # clusters of fewer rows are kept and listed
 CLOSE = 0.01  # one point of agreement
 
 
-def measured(X: np.ndarray, labels: np.ndarray, folds: int) -> dict[str, Any]:
-    """Agreement of all methods on rows not seen, and what the surrogate of all rows is like."""
+def measured(
+    X: np.ndarray, labels: np.ndarray, folds: int, known: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Agreement of all methods on rows not seen, and what the surrogate of all rows is like.
+
+    Where a pair is `known`, only the surrogate is measured again: the folds are the same.
+    """
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, labels))
-    agreement, seconds = {}, {}
+    agreement, seconds = ({}, {}) if known is None else (known["held_out"], known["seconds_of_folds"])
     for name, (_, make) in METHODS.items():
-        start = time.perf_counter()
+        if known is not None and name in OTHERS:
+            continue
+        start = time.process_time()
         right = [make().fit(X[seen], labels[seen]).predict(X[held]) == labels[held] for seen, held in splits]
-        seconds[name] = time.perf_counter() - start
+        seconds[name] = time.process_time() - start
         agreement[name] = float(np.concatenate(right).mean())
-    start = time.perf_counter()
+    start = time.process_time()
     model = METHODS["surrogate"][1]().fit(X, labels)
-    seconds_of_fit = time.perf_counter() - start
+    seconds_of_fit = time.process_time() - start
     return {
         "held_out": agreement,
         "behind_best": max(agreement[name] for name in OTHERS) - agreement["surrogate"],
@@ -45,7 +52,9 @@ def measured(X: np.ndarray, labels: np.ndarray, folds: int) -> dict[str, Any]:
     }
 
 
-def one_pair(quick: bool, table: str, name: str, folds: int) -> tuple[str, dict[str, Any]]:
+def one_pair(
+    quick: bool, table: str, name: str, folds: int, known: dict[str, Any] | None = None
+) -> tuple[str, dict[str, Any]]:
     """Measure one pair; says whether it was measured, skipped or failed."""
     warnings.simplefilter("ignore")  # workers have filters of their own
     X, y, k = tables(quick)[0][table]()
@@ -60,13 +69,18 @@ def one_pair(quick: bool, table: str, name: str, folds: int) -> tuple[str, dict[
     small = (sizes < SMALL_CLUSTER) & (ids != -1)
     key["sizes_of_small_clusters"] = sizes[small].tolist()
     try:
-        return "pairs", {**key, **measured(X, labels, folds)}
+        return "pairs", {**key, **measured(X, labels, folds, known)}
     except Exception as error:  # one pair must not cost the others; the page lists it
         return "failed", {**key, "error": f"{type(error).__name__}: {error}"}
 
 
-def agreement(quick: bool, before: dict[str, Any], jobs: int) -> Iterator[dict[str, Any]]:
-    """Measure all pairs of a table and a clustering; yield what there is after each of them."""
+def agreement(
+    quick: bool, before: dict[str, Any], jobs: int, again: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Measure all pairs of a table and a clustering; yield what there is after each of them.
+
+    With `again`, the surrogate is measured again in the pairs that there are; a run that was stopped goes on.
+    """
     found, absent = tables(quick)
     wanted = ("dbscan",) if quick else tuple(CLUSTERINGS)
     folds = 2 if quick else FOLDS
@@ -80,6 +94,15 @@ def agreement(quick: bool, before: dict[str, Any], jobs: int) -> Iterator[dict[s
     places = {pair: place for place, pair in enumerate((table, name) for table in found for name in wanted)}
     done = {(entry["table"], entry["clustering"]) for entry in result["pairs"] + result["skipped"]}
     tasks = [delayed(one_pair)(quick, *pair, folds) for pair in places if pair not in done]
+    if again:
+        result["old"] = before.get("old") or result["pairs"]
+        kept = {(entry["table"], entry["clustering"]) for entry in before.get("renewed", [])}
+        result["renewed"] = result["pairs"] = list(before.get("renewed", []))
+        tasks = [
+            delayed(one_pair)(quick, entry["table"], entry["clustering"], folds, entry)
+            for entry in sorted(result["old"], key=lambda entry: entry["seconds_of_fit"])
+            if (entry["table"], entry["clustering"]) not in kept
+        ]
     for kind, entry in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
         result[kind].append(entry)
         result[kind].sort(key=lambda one: places.get((one["table"], one["clustering"]), -1))
@@ -89,6 +112,8 @@ def agreement(quick: bool, before: dict[str, Any], jobs: int) -> Iterator[dict[s
             result["summary"] = agreement_summary(result["pairs"])
         result["left"] = len(places) - sum(len(result[part]) for part in ("pairs", "skipped", "failed"))
         yield result
+    result.pop("old", None)
+    result.pop("renewed", None)
     yield result
 
 

@@ -80,7 +80,7 @@ def agreement_page(part: dict[str, Any]) -> list[str]:
 def cases_table(pairs: list[dict[str, Any]]) -> list[str]:
     titles = [title for title, _ in METHODS.values()]
     before = ["table", "labels from", "rows × columns", "clusters", "noise"]
-    after = ["difference", "in rows", "own estimate", "in sample", "supports", "fit, s"]
+    after = ["difference", "in rows", "own estimate", "in sample", "supports", "fit, CPU s"]
     lines = ["<details><summary>Every case</summary>", "", *head(*before, *titles, *after)]
     for pair in pairs:
         tiny = len(pair["sizes_of_small_clusters"])

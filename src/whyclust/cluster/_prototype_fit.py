@@ -1,33 +1,20 @@
-"""Prototypes that reproduce given labels: their start, and the fine-tuning of section V of 000.
+"""Prototypes that reproduce given labels: where they start, and what they say of points.
 
-With points and prototypes multiplied by √(2γ) the outlier scores of kernel k-means become
-
-    −γ o_k(x) = log Σ_{j of k} exp(z·v_j − ½‖v_j‖² + w_j) − ½‖z‖²,
-
-the last term being the same for all clusters. Noise has no prototypes: it is the constant
-−γ o = b. Everything here is in these units.
+Logits are those of `_likelihoods`, in the units that are described there.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
+from whyclust.cluster._centres import centres_of
 from whyclust.cluster._distances import FloatArray, IntArray
 
-# The log weights of prototypes are known from counts. What they change belongs to no column, so
-# their price is high.
-_WEIGHT_PRICE = 10.0
-_SHARPNESS_PENALTY = 0.01
-_LARGEST_LOG = 7.0
-_MAX_ITER = 100
 # Log weight of a prototype that stands for no row.
-_NEVER = -1e6
+NEVER = -1e6
 
 
 @dataclass(frozen=True)
@@ -72,48 +59,56 @@ class Prototypes:
 
 
 def start_prototypes(
-    points: FloatArray, codes: IntArray, n_clusters: int, n_support: int, seed: int
-) -> tuple[Prototypes, FloatArray]:
+    tables: Sequence[tuple[FloatArray, IntArray]], n_clusters: int, n_support: int, seed: int
+) -> list[tuple[Prototypes, FloatArray]]:
     """Take each cluster's members, or the centres of k-means within it where it has more than `n_support`.
 
     Parameters
     ----------
-    points : ndarray of shape (n, d)
-    codes : ndarray of shape (n,)
-        Cluster of each row; `n_clusters` marks noise.
+    tables : sequence of (points, codes)
+        Rows of as many columns each, such as those of the folds, and the cluster of each row;
+        `n_clusters` marks noise.
     n_clusters, n_support, seed : int
 
     Returns
     -------
-    prototypes : Prototypes
-        Clusters without rows have one prototype far below any other: they are never assigned.
-    counts : ndarray of shape (P,)
-        Rows that each prototype stands for.
+    list of (prototypes, counts)
+        For each table its prototypes, and how many rows each of them stands for. Clusters without rows
+        have one prototype far below any other: they are never assigned.
     """
-    vectors, members, counts = [], [], []
-    for cluster in range(n_clusters):
+    found = [_of_cluster(tables, cluster, n_support, seed) for cluster in range(n_clusters)]
+    starts = []
+    for place in range(len(tables)):
+        vectors, counts = zip(*(of_cluster[place] for of_cluster in found), strict=True)
+        members = np.repeat(np.arange(n_clusters), [len(count) for count in counts])
+        # Within a cluster prototypes count by their rows; clusters count alike, whatever their size.
+        weights = [np.log(count / count.sum()) if count.sum() else np.full(1, NEVER) for count in counts]
+        prototypes = Prototypes(np.concatenate(vectors), members, np.concatenate(weights))
+        starts.append((prototypes, np.concatenate(counts)))
+    return starts
+
+
+def _of_cluster(
+    tables: Sequence[tuple[FloatArray, IntArray]], cluster: int, n_support: int, seed: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Prototypes of one cluster in every table, and the rows they stand for."""
+    found: list[tuple[FloatArray, FloatArray]] = []
+    large = []
+    for place, (points, codes) in enumerate(tables):
         rows = points[codes == cluster]
-        if len(rows) <= n_support:
-            found, count = rows, np.ones(len(rows))
-        elif n_support == 1:
-            found, count = rows.mean(axis=0, keepdims=True), np.array([float(len(rows))])
+        if len(rows) == 0:
+            found.append((points.mean(axis=0, keepdims=True), np.zeros(1)))
+        elif len(rows) <= n_support:
+            found.append((rows, np.ones(len(rows))))
         else:
-            with warnings.catch_warnings():  # fewer distinct rows than centres are no trouble here
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model = KMeans(n_support, n_init=4, max_iter=20, random_state=seed).fit(rows)
-            count = np.bincount(model.labels_, minlength=n_support).astype(float)
-            found, count = model.cluster_centers_[count > 0], count[count > 0]
-        if len(found) == 0:
-            found, count = points.mean(axis=0, keepdims=True), np.zeros(1)
-        vectors.append(found)
-        members.append(np.full(len(found), cluster))
-        counts.append(count)
-    # Within a cluster prototypes count by their rows; clusters count alike, whatever their size.
-    weights = [np.log(count / count.sum()) if count.sum() else np.full(1, _NEVER) for count in counts]
-    return (
-        Prototypes(np.concatenate(vectors), np.concatenate(members), np.concatenate(weights)),
-        np.concatenate(counts),
-    )
+            found.append((rows.mean(axis=0, keepdims=True), np.array([float(len(rows))])))
+            large.append((place, rows))
+    if n_support > 1 and large:
+        for (place, _), (centres, sizes) in zip(
+            large, centres_of([rows for _, rows in large], n_support, seed), strict=True
+        ):
+            found[place] = centres, sizes.astype(float)
+    return found
 
 
 def shrink(
@@ -131,130 +126,6 @@ def shrink(
     stays = np.abs(start.vectors - center) > error
     stays = np.logical_or.reduceat(stays, start.starts, axis=0)[start.members]
     return replace(start, vectors=np.where(stays, start.vectors, center))
-
-
-class _Likelihood:
-    """−log posterior of the given labels, and the price of every change; with its gradient.
-
-    The posterior is softmax(T ℓ_k), ℓ_k = −γ o_k. T makes it as sure of itself as the labels are; were
-    it 1, prototypes would leave their clusters only to make boundaries sharper. Single precision
-    does: points are centred and of unit scale, and what is asked is where boundaries lie.
-    """
-
-    def __init__(
-        self,
-        points: FloatArray,
-        codes: IntArray,
-        start: Prototypes,
-        free: FloatArray | None,
-        price: float,
-        unit: float,
-    ):
-        self.points, self.codes = points.astype(np.float32), codes
-        self.vectors, self.weights = start.vectors.astype(np.float32), start.weights.astype(np.float32)
-        self.members, self.starts, self.noise = start.members, start.starts, start.noise
-        self.free, self.price, self.weight_price = free, price / unit, _WEIGHT_PRICE * price
-        self.rows = np.arange(len(codes))
-        self.lengths = 0.5 * np.einsum("ij,ij->i", self.points, self.points)
-
-    def pack(self) -> FloatArray:
-        """Vectors, weights, log T, and the weight of noise."""
-        noise = [] if self.noise is None else [self.noise]
-        return np.concatenate([self.vectors.ravel(), self.weights, [0.0], noise]).astype(np.float64)
-
-    def unpack(self, parameters: FloatArray) -> Prototypes:
-        """The prototypes of `pack`."""
-        count, width = self.vectors.shape
-        vectors, weights = np.split(parameters[: count * (width + 1)], [count * width])
-        noise = None if self.noise is None else float(parameters[-1])
-        return Prototypes(vectors.reshape(count, width), self.members, weights, noise)
-
-    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        now, free_t = self.unpack(parameters), float(parameters[self.vectors.size + self.weights.size])
-        # Within bounds: for labels that are told apart without error it would be infinite.
-        log_t = _LARGEST_LOG * np.tanh(free_t / _LARGEST_LOG)
-        vectors, weights = now.vectors.astype(np.float32), now.weights.astype(np.float32)
-        sharpness = np.float32(np.exp(log_t))
-        # One row per prototype or cluster and one column per point: so sums over prototypes are fast.
-        shares = vectors @ self.points.T
-        shares += (weights - 0.5 * np.einsum("ij,ij->i", vectors, vectors))[:, None]
-        largest = np.maximum.reduceat(shares, self.starts, axis=0)
-        shares -= largest[self.members]
-        np.exp(shares, out=shares)
-        total = np.add.reduceat(shares, self.starts, axis=0)
-        shares /= total[self.members]  # softmax within clusters
-        logits = largest + np.log(total)
-        if now.noise is not None:
-            logits = np.concatenate([logits, np.float32(now.noise) + self.lengths[None]])
-        posterior = sharpness * logits
-        largest = posterior.max(axis=0)
-        posterior -= largest
-        of_given = logits[self.codes, self.rows].sum(dtype=float)
-        loss = float(largest.sum(dtype=float)) - float(sharpness * of_given)
-        np.exp(posterior, out=posterior)
-        total = posterior.sum(axis=0)
-        loss += float(np.log(total).sum(dtype=float))
-        posterior /= total
-        residual = posterior
-        residual[self.codes, self.rows] -= 1
-        by_sharpness = float(sharpness) * float(np.einsum("ij,ij->", residual, logits))
-        residual *= sharpness
-        shares *= residual[self.members]
-        sums = shares.sum(axis=1)
-        moved, change = vectors - self.vectors, weights - self.weights
-        by_vectors = shares @ self.points
-        by_vectors -= sums[:, None] * vectors
-        by_vectors += np.float32(self.price) * moved
-        if self.free is not None:
-            by_vectors *= self.free
-        loss += 0.5 * self.price * float(np.einsum("ij,ij->", moved, moved))
-        loss += 0.5 * self.weight_price * float(change @ change) + 0.5 * _SHARPNESS_PENALTY * log_t**2
-        gradient = [
-            by_vectors.ravel(),
-            sums + self.weight_price * change,
-            [(by_sharpness + _SHARPNESS_PENALTY * log_t) * (1.0 - (log_t / _LARGEST_LOG) ** 2)],
-        ]
-        if now.noise is not None:
-            gradient.append([float(residual[-1].sum())])
-        return loss / len(self.rows), np.concatenate(gradient).astype(np.float64) / len(self.rows)
-
-
-def fine_tune(
-    points: FloatArray,
-    codes: IntArray,
-    start: Prototypes,
-    free: FloatArray | None,
-    price: float,
-    unit: float,
-) -> Prototypes:
-    """Move prototypes and weights until the posterior of the given labels is largest.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-    codes : ndarray of shape (n,)
-        Cluster of each row; the number of clusters marks noise.
-    start : Prototypes
-        With a noise weight exactly if there is noise.
-    free : ndarray of shape (P, d) or None
-        1 where a coordinate may move, 0 where not; None: all may.
-    price, unit : float
-        Of moving a prototype by √unit: ½ price ‖v − v_start‖²/unit is added to the −log posterior of
-        all rows, and ten times the price for a change of log weight by one.
-
-    Returns
-    -------
-    Prototypes
-    """
-    likelihood = _Likelihood(points, codes, start, free, price, unit)
-    found = minimize(
-        likelihood,
-        likelihood.pack(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": _MAX_ITER, "ftol": 1e-5},
-    )
-    return likelihood.unpack(found.x)
 
 
 def start_noise(points: FloatArray, codes: IntArray, start: Prototypes) -> Prototypes:

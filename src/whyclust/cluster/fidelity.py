@@ -89,47 +89,72 @@ class Fidelity:
         }
 
     def sentences(self) -> list[str]:
-        """Say it in words: the agreement, and which clusters not to trust."""
-        told = [
-            "The surrogate that stands for the given labels agrees with them on "
-            f"{self.overall_in_sample:.1%} of the rows, and on {self.overall_held_out:.1%} of rows it "
-            "had not seen (cross-validation)."
+        """Say it in words: how far it agrees, then the labels that it reproduces less well, a line each."""
+        return [
+            f"The surrogate that stands for the given labels agrees with {self.overall_held_out:.1%} of them "
+            f"on rows it had not seen (cross-validation), and with {self.overall_in_sample:.1%} on the rows "
+            "it was fitted to.",
+            *self.reservations(),
         ]
-        warning = self.warning()
-        return told if warning is None else [*told, f"Warning: {warning}"]
+
+    def reservations(self) -> list[str]:
+        """Lines about the labels that it reproduces less well, and what to do; none where there are none."""
+        weak = np.flatnonzero(self.agreement < ENOUGH_AGREEMENT)
+        if len(weak) == 0:
+            return []
+        weak = weak[np.argsort(self.agreement[weak], kind="stable")]
+        n_labels = len(self.clusters)
+        well = f"{n_labels - len(weak)} of {n_labels}" if len(weak) < n_labels else f"none of the {n_labels}"
+        lines = [
+            f"It reproduces {well} labels on {ENOUGH_AGREEMENT:.0%} of the rows not seen or more, in both "
+            "directions. Less well:"
+        ]
+        for place in weak[:_CLUSTERS_NAMED]:
+            named = "Noise" if self.clusters[place] == self.noise else f"Cluster {self.clusters[place]}"
+            kept, own = self.held_out[place], self.precision[place]
+            lines.append(
+                f"{named}: {kept:.1%} of its rows not seen get its label."
+                if kept <= own
+                else f"{named}: {own:.1%} of the rows not seen that get its label have it."
+            )
+        more = len(weak) - _CLUSTERS_NAMED
+        if more > 0:
+            lines.append(f"And {more} more.")
+        return [
+            *lines,
+            "There, explanations tell more of the surrogate than of the labels: look at the rows that it "
+            "assigns elsewhere, add columns that tell such clusters apart, or merge those it takes for one "
+            "another.",
+        ]
 
     def warning(self) -> str | None:
-        """One sentence about the clusters not to trust, or None."""
-        agreement = self.agreement
-        weak = np.flatnonzero(agreement < ENOUGH_AGREEMENT)
-        if len(weak) == 0:
+        """What to know before reading on, in a few lines; None where every label is reproduced."""
+        reservations = self.reservations()
+        if not reservations:
             return None
-        weak = weak[np.argsort(agreement[weak], kind="stable")]
-        parts = [
-            f"{'noise' if self.clusters[i] == self.noise else self.clusters[i]} ({agreement[i]:.1%})"
-            for i in weak[:_CLUSTERS_NAMED]
-        ]
-        more = len(weak) - len(parts)
-        listed = ", ".join(parts) + (f" and {more} more" if more else "")
+        first, *weak, advice = reservations
+        listed = "\n".join(f"- {line}" for line in weak)
         return (
-            f"do not rely on the explanations of these clusters, on whose unseen rows the surrogate agrees "
-            f"with the given labels in less than {ENOUGH_AGREEMENT:.0%}: {listed}."
+            f"The surrogate agrees with {self.overall_held_out:.1%} of the labels on rows it had not seen. "
+            f"{first}\n{listed}\n{advice}"
         )
 
     def doubt(self, cluster: Any) -> str | None:
-        """Say why not to rely on a cluster's explanation; None where nothing speaks against it."""
+        """Say why to read a cluster's explanation with care; None where nothing speaks against it."""
         place = int(np.flatnonzero(self.clusters == cluster)[0])
         kept, own = self.held_out[place], self.precision[place]
         if min(kept, own) >= ENOUGH_AGREEMENT:
             return None
         if kept <= own:
-            return f"Do not rely on this: of its rows not seen, the surrogate assigns only {kept:.1%} to it."
-        return f"Do not rely on this: of the rows not seen that get this label, only {own:.1%} have it."
+            return f"With care: of its rows not seen, the surrogate assigns only {kept:.1%} to it."
+        return f"With care: of the rows not seen that get this label, only {own:.1%} have it."
 
     def __repr__(self) -> str:
         weak = self.untrusted
-        tail = f", not to be trusted: {', '.join(map(str, weak[:_CLUSTERS_NAMED]))}" if weak else ""
+        more = len(weak) - _CLUSTERS_NAMED
+        listed = ", ".join(map(str, weak[:_CLUSTERS_NAMED])) + (f" and {more} more" if more > 0 else "")
+        tail = f", of which below {ENOUGH_AGREEMENT:.0%}: {listed}" if weak else ""
         return (
-            f"<Fidelity: {self.overall_in_sample:.1%} in sample, {self.overall_held_out:.1%} held out, "
+            f"<Fidelity: {self.overall_held_out:.1%} held out, {self.overall_in_sample:.1%} in sample, "
             f"{len(self.clusters)} clusters{tail}>"
         )

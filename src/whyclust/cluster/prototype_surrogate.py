@@ -19,16 +19,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from threadpoolctl import threadpool_limits
 
 from whyclust.cluster._distances import FloatArray, IntArray, row_blocks
+from whyclust.cluster._labelled_rows import LabelledRows, Setting
 from whyclust.cluster._margins import inverse_mean_margin
 from whyclust.cluster._prototype_fit import Prototypes
-from whyclust.cluster._surrogate_selection import (
-    Given,
-    LabelledRows,
-    Setting,
-    Validation,
-    screen,
-    search,
-)
+from whyclust.cluster._surrogate_selection import Given, Validation, screen, search
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.saving.registry import saved
 
@@ -241,7 +235,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         self._keep(rows.fit(setting), setting)
         # Other folds than those that chose the setting, which did best there by chance, too.
         again = Validation(rows, self.cv, seed + 10, _rescale(X[fitted], self.scale_))
-        logits = np.concatenate([again.logits(setting, deal) for deal in range(again.n_deals)])
+        logits = np.concatenate(again.logits([setting])[0])
         of_deals = np.tile(codes[fitted], again.n_deals)
         self.stiffness_ = self.gamma_ * _temperature(logits, of_deals)
         # Rows beyond the sample were seen by nobody: they count as often as the others.

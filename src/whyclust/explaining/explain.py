@@ -153,7 +153,7 @@ def explain(
     fidelity = None if surrogate is None else surrogate.fidelity_
     doubt = None if fidelity is None else fidelity.warning()
     if doubt is not None:
-        warnings.warn(doubt[0].upper() + doubt[1:], UserWarning, stacklevel=2)
+        warnings.warn(doubt, UserWarning, stacklevel=2)
     table = read_input(X)
     if background is not None:
         background = in_columns_of(background, table)

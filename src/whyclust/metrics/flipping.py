@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ IMPUTERS = ("kde", "zero", "mean")
 _BLOCK_NUMBERS = 1 << 20
 # Rows on a boundary may be assigned either way; more of them are another model's.
 _ROUNDING = 0.01
+# Where a curve is not measured at every number of columns, it is at this part of them further on.
+_FINE = 32
 
 Inside = Callable[[NDArray, NDArray], NDArray]
 
@@ -147,8 +150,27 @@ def flipping_auc(
 def flipping_of(
     prepared: Prepared, explanation: Explanation, *, n_repeats: int, random_state: int
 ) -> FlippingResult:
-    """`flipping_auc` of an explanation of rows that are prepared, as by default."""
-    return _score(_Setting.of(prepared), explanation, "kde", n_repeats, "insert", True, random_state)
+    """`flipping_auc` of an explanation of rows that are prepared, as by default.
+
+    Where there are many columns the curve is measured at some of their numbers, and straight in between.
+    """
+    setting = _Setting.of(prepared)
+    steps = some_steps(setting.n_columns)
+    return _score(setting, explanation, "kde", n_repeats, "insert", True, random_state, steps)
+
+
+def some_steps(n_columns: int) -> NDArray:
+    """Numbers of known columns at which a curve is measured: all up to 64, then every 32nd part further.
+
+    >>> some_steps(64).tolist() == list(range(65))
+    True
+    >>> some_steps(100)[-5:].tolist()
+    [92, 94, 96, 99, 100]
+    """
+    steps = [0]
+    while steps[-1] < n_columns:
+        steps.append(min(steps[-1] + max(1, steps[-1] // _FINE), n_columns))
+    return np.array(steps)
 
 
 def _score(
@@ -159,6 +181,7 @@ def _score(
     order: str,
     leave_out: bool,
     random_state: int,
+    steps: NDArray | None = None,
 ) -> FlippingResult:
     explained = explanation_in(explanation)
     relevance = _read_relevance(explanation, explained, setting)
@@ -171,7 +194,9 @@ def _score(
     ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
     hits = np.empty((setting.n_columns + 1, n_repeats, len(relevance)), dtype=np.float32)
     for inside, rows in setting.judges(explained):
-        hits[:, :, rows] = _curves(filler, own, setting, rows, ranks, clusters, inside, n_repeats, generator)
+        hits[:, :, rows] = _curves(
+            filler, own, setting, rows, ranks, clusters, inside, n_repeats, generator, steps
+        )
     if order == "delete":
         hits = hits[::-1]
     areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / setting.n_columns  # repeats × points
@@ -201,12 +226,15 @@ def _curves(
     inside: Inside,
     n_repeats: int,
     generator: np.random.Generator,
+    steps: NDArray | None,
 ) -> NDArray:
     """g_c of these rows for every number of known columns, draw and point, block by block."""
     points, ranks, clusters = setting.points[rows], ranks[rows], clusters[rows]
     n_points, n_columns = ranks.shape
     size = max(1, _BLOCK_NUMBERS // max(filler.n_rows, n_repeats * points.shape[1], 1))
     hits = np.empty((n_columns + 1, n_repeats, n_points), dtype=np.float32)
+    measured = np.arange(n_columns + 1) if steps is None else steps
+    wanted = set(measured.tolist())
     for start in range(0, n_points, size):
         block = slice(start, start + size)
         path = filler.path(points[block], setting.sources)
@@ -215,9 +243,15 @@ def _curves(
         for step in range(n_columns + 1):
             if step:
                 path.reveal(ranks[block, step - 1])
+            if step not in wanted:
+                continue
             drawn = path.sample(n_repeats if step < n_columns else 1, generator)
             found = inside(drawn.reshape(-1, points.shape[1]), np.tile(clusters[block], len(drawn)))
             hits[step, :, block] = found.reshape(len(drawn), -1)
+    for before, after in pairwise(measured.tolist()):
+        for step in range(before + 1, after):
+            share = np.float32((step - before) / (after - before))
+            hits[step] = (1 - share) * hits[before] + share * hits[after]
     return hits
 
 

@@ -247,7 +247,7 @@ class _DensityPath(Path):
     def __init__(self, points: NDArray, sources: NDArray, density: KernelDensity) -> None:
         super().__init__(points, sources)
         self.rows = density.rows
-        self.unit = density.unit
+        self.unit = density.unit.astype(np.float32)
         self.scaled_rows = np.ascontiguousarray(density.in_units(density.rows).T)
         self.scaled_points = density.in_units(points)
         self.distances = np.zeros((len(points), len(density.rows)))
@@ -269,7 +269,10 @@ class _DensityPath(Path):
     def guess(self, n_draws: int, generator: np.random.Generator) -> NDArray:
         chosen = choose(self.distances, generator.random((n_draws, len(self.points))))
         noise = generator.standard_normal((n_draws, *self.points.shape), dtype=np.float32)
-        return self.rows[chosen] + noise * self.unit
+        noise *= self.unit
+        values = self.rows[chosen]
+        values += noise
+        return values
 
 
 def choose(distances: NDArray, uniform: NDArray) -> NDArray:

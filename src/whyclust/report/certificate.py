@@ -32,7 +32,8 @@ def certificate(explanation: Explanation) -> dict[str, Any] | None:
         return None
     from whyclust.telling.sentences import disagreement
 
-    told, *warnings = fidelity.sentences()
+    told, *less_well = fidelity.sentences()
+    counted, *weak, advice = less_well or ["", ""]
     clusters = [
         {
             "name": explanation.short_name(row["cluster"]),
@@ -49,7 +50,9 @@ def certificate(explanation: Explanation) -> dict[str, Any] | None:
     flagged = flagged[np.argsort(explanation.evidence[flagged], kind="stable")]
     return {
         "told": told,
-        "warnings": warnings,
+        "counted": counted,
+        "weak": weak,
+        "advice": advice,
         "clusters": clusters,
         "disagreement": disagreement(explanation),
         "flagged": [_flagged(explanation, row) for row in flagged[:MOST_FLAGGED]],
