@@ -388,8 +388,8 @@ def test_a_plan_hands_its_own_means_to_the_transformer():
     generator = np.random.default_rng(0)
     frame = pd.DataFrame(generator.normal(size=(70, 40))).add_prefix("x")
     plan = plan_table(frame.assign(text=np.resize(list("abcdefg"), 70)))
-    numbers = preparation(plan).named_transformers_["numeric"]
-    means = [column.mean for column in plan.columns[:40]]
+    numbers = preparation(plan).named_transformers_["standard"]
+    means = [column.scaling.center for column in plan.columns[:40]]
     assert numbers["scale"].mean_.tolist() == numbers["impute"].statistics_.tolist() == means
     assert numbers["scale"].n_samples_seen_ == 70
 
@@ -419,11 +419,13 @@ def test_runs_that_break_between_parts_are_no_identifiers():
     numbers = np.arange(211.0)
     numbers[23:] += 1
     frame = pd.DataFrame({"a": numbers, "row id": np.r_[np.arange(210), 3], "b": numbers % 7})
-    assert planned_in_parts(frame).numeric == ["a", "row id", "b"]
-    assert plan_table(frame).numeric == ["a", "row id", "b"]
+    assert planned_in_parts(frame).numeric == plan_table(frame).numeric == ["a", "b"]
+    # One that repeats tells no rows apart, but measures nothing either.
+    assert planned_in_parts(frame).identifiers == plan_table(frame).identifiers == []
+    assert planned_in_parts(frame).dropped == {"row id": "is an identifier: its numbers measure nothing"}
 
 
-@pytest.mark.parametrize("late", [0.0, 2.0])
+@pytest.mark.parametrize("late", [0.5, 2.0])
 def test_a_column_that_changes_late_is_used(late):
     frame = pd.DataFrame({"a": np.r_[np.ones(190), np.full(21, late)], "b": np.arange(211) % 5})
     assert planned_in_parts(frame).numeric == ["a", "b"]
@@ -439,8 +441,8 @@ def test_halves_identify_nothing(place):
 def test_numbers_that_may_be_rounding_are_not_blown_up():
     frame = pd.DataFrame({"a": 1e9 + np.resize([0.0, 1e-5], 211), "b": np.arange(211) % 5})
     plan = plan_table(frame)
-    theirs = preparation(plan).fit(plan.apply(frame)).named_transformers_["numeric"]["scale"]
-    assert plan.columns[0].scale == theirs.scale_[0] == 1.0
+    theirs = preparation(plan).fit(plan.apply(frame)).named_transformers_["standard"]["scale"]
+    assert plan.columns[0].scaling.scale == theirs.scale_[0] == 1.0
 
 
 def test_rows_in_errors_and_notes_are_those_of_the_table():

@@ -243,6 +243,24 @@ def test_scales_are_explained_and_saved(scale, tmp_path):
     assert outliers == (scale in ("standard", "none"))
 
 
+@pytest.mark.parametrize("scale", ["auto", "rank", "none"])
+def test_fitted_again_on_some_rows_limits_and_categories_stay(scale):
+    """As an audit does: limits that followed the outliers would make another clustering."""
+    from sklearn.base import clone
+
+    many = [f"level {row % 31}" for row in range(400)]
+    plan = plan_table(with_outlier().assign(many=many, yes=np.arange(400) % 2), scale=scale)
+    features = plan.apply(with_outlier().assign(many=many, yes=np.arange(400) % 2))
+    once = preparation(plan)
+    again = clone(once).fit(features[::2])
+    assert again.get_feature_names_out().tolist() == once.get_feature_names_out().tolist()
+    kept = [name for name in once.get_feature_names_out() if not name.startswith("standard")]
+    places = [once.get_feature_names_out().tolist().index(name) for name in kept]
+    assert len(places) == 33 + (1 if scale == "auto" else 2) - 1
+    gap = again.transform(features)[:, places] - once.transform(features)[:, places]
+    assert np.abs(gap).max() < 1e-12
+
+
 def test_ranks_are_uniform():
     frame = with_outlier()
     _, X = prepared(frame, "rank")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whyclust.columns.deciding import FLAG
 from whyclust.columns.plan import MISSING_CATEGORY, ColumnPlan, TablePlan
-from whyclust.columns.scaling import LIMIT, RANK, ROBUST, STANDARD, Scaling
+from whyclust.columns.scaling import LIMIT, RANK, ROBUST, STANDARD
 
 
 def preparation(plan: TablePlan) -> Any:
@@ -41,31 +41,31 @@ def preparation(plan: TablePlan) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder
 
-    encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    fill = SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)
     numbers: dict[str, list[ColumnPlan]] = {}
     for column in plan.columns:
         if column.scaling is not None:
             numbers.setdefault(column.scaling.kind, []).append(column)
-    whole = [column.name for column in plan.columns if not column.is_number and not column.n_missing]
-    gappy = [column.name for column in plan.columns if not column.is_number and column.n_missing]
-    steps: list[tuple[str, Any, list[str]]] = [
-        (kind, Pipeline([("impute", SimpleImputer(strategy="mean")), *_scalers(kind)]), _names(columns))
-        for kind, columns in numbers.items()
-    ]
+    whole = [column for column in plan.columns if not column.is_number and not column.n_missing]
+    gappy = [column for column in plan.columns if not column.is_number and column.n_missing]
+    steps: list[tuple[str, Any, list[str]]] = []
+    for kind, columns in numbers.items():
+        impute = SimpleImputer(strategy="median" if kind in (ROBUST, RANK) else "mean")
+        steps.append((kind, Pipeline([("impute", impute), *_scalers(columns)]), _names(columns)))
     if whole:
-        steps.append(("categorical", encode, whole))
+        steps.append(("categorical", _encoder(whole), _names(whole)))
     if gappy:
-        steps.append(("incomplete", Pipeline([("impute", fill), ("encode", encode)]), gappy))
+        fill = SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)
+        steps.append(("incomplete", Pipeline([("impute", fill), ("encode", _encoder(gappy))]), _names(gappy)))
     # A few rows that have every category teach the encoders all they need; numbers follow by their plans.
     fitted = ColumnTransformer(steps).fit(_examples(plan))
     for kind, columns in numbers.items():
         impute, *scalers = fitted.named_transformers_[kind].named_steps.values()
-        scalings = [column.scaling for column in columns if column.scaling is not None]
-        impute.statistics_ = np.array([one.center for one in scalings])
-        _teach(scalers, scalings, plan.n_rows)
+        impute.statistics_ = _of(columns, "center")
+        if kind == STANDARD:
+            (scaler,) = scalers
+            scaler.mean_, scaler.scale_ = _of(columns, "center"), _of(columns, "scale")
+            scaler.var_, scaler.n_samples_seen_ = scaler.scale_**2, plan.n_rows
     return fitted
 
 
@@ -73,42 +73,48 @@ def _names(columns: list[ColumnPlan]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _scalers(kind: str) -> list[tuple[str, Any]]:
-    """The steps of scikit-learn that scale numbers in this way."""
+def _of(columns: list[ColumnPlan], what: str) -> NDArray:
+    return np.array([getattr(column.scaling, what) for column in columns], dtype=np.float64)
+
+
+def _encoder(columns: list[ColumnPlan]) -> Any:
+    """One-hot columns of the planned categories, whatever others there are."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    known: list[Any] = []
+    for column in columns:
+        if column.kind == FLAG:
+            known.append(np.array([False, True]))
+        else:
+            gap = [MISSING_CATEGORY] if column.n_missing else []
+            known.append(np.array(sorted({*column.categories, *gap}), dtype=object))
+    return OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
+
+
+def _scalers(columns: list[ColumnPlan]) -> list[tuple[str, Any]]:
+    """The steps of scikit-learn that scale these numbers, all in the same way.
+
+    Limits and ranks are frozen: fitted again, as an audit does, they would follow the outliers.
+    """
+    from sklearn.frozen import FrozenEstimator
     from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
-    if kind == ROBUST:
-        return [("limit", MinMaxScaler(feature_range=(-LIMIT, LIMIT), clip=True))]
-    if kind == RANK:
-        return [("rank", QuantileTransformer(n_quantiles=1)), ("scale", StandardScaler())]
-    return [("scale", StandardScaler())] if kind == STANDARD else []
-
-
-def _teach(scalers: list[Any], scalings: list[Scaling], n_rows: int) -> None:
-    """Give the steps what they would have learned from all rows."""
-    center = np.array([one.center for one in scalings])
-    scale = np.array([one.scale for one in scalings])
+    scalings = [column.scaling for column in columns if column.scaling is not None]
     kind = scalings[0].kind
     if kind == ROBUST:
-        (limit,) = scalers
-        limit.data_min_, limit.data_max_ = center - LIMIT * scale, center + LIMIT * scale
-        limit.data_range_ = 2 * LIMIT * scale
-        limit.scale_, limit.min_ = 1.0 / scale, -center / scale
-        limit.n_samples_seen_ = n_rows
+        center, reach = _of(columns, "center"), LIMIT * _of(columns, "scale")
+        limit = MinMaxScaler(feature_range=(-LIMIT, LIMIT), clip=True).fit([center - reach, center + reach])
+        return [("limit", FrozenEstimator(limit))]
     if kind == RANK:
-        ranks, standard = scalers
-        ranks.quantiles_ = np.array([one.knots for one in scalings]).T
-        ranks.n_quantiles_ = len(ranks.quantiles_)
-        ranks.references_ = np.linspace(0.0, 1.0, ranks.n_quantiles_)
-        # Ranks are uniform between 0 and 1.
-        _standardise(standard, np.full(len(scalings), 0.5), np.full(len(scalings), 12**-0.5), n_rows)
-    if kind == STANDARD:
-        _standardise(scalers[0], center, scale, n_rows)
-
-
-def _standardise(scaler: Any, mean: NDArray, scale: NDArray, n_rows: int) -> None:
-    scaler.mean_, scaler.scale_, scaler.var_ = mean.copy(), scale, scale**2
-    scaler.n_samples_seen_ = n_rows
+        knots = np.array([one.knots for one in scalings]).T
+        ranks = QuantileTransformer(n_quantiles=len(knots), subsample=None).fit(knots)
+        # Ranks are uniform between 0 and 1, with a deviation of 1/√12.
+        ends = np.tile([[0.5 - 12**-0.5], [0.5 + 12**-0.5]], len(scalings))
+        return [
+            ("rank", FrozenEstimator(ranks)),
+            ("scale", FrozenEstimator(StandardScaler().fit(ends))),
+        ]
+    return [("scale", StandardScaler())] if kind == STANDARD else []
 
 
 def _examples(plan: TablePlan) -> pd.DataFrame:

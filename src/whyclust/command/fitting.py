@@ -85,7 +85,8 @@ def fit_clusters(
         headlines.append(f"{choice.describe()} The curve is in the report.")
     progress(f"Clustering {len(features)} rows into {k} clusters")
     model = made(options.method, k, options.seed).fit(matrix)
-    headlines += _on_outliers(matrix, np.asarray(model.labels_))
+    labels = model.labels_ if hasattr(model, "labels_") else model.predict(matrix)
+    headlines += _on_outliers(matrix, np.asarray(labels))
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
     return Fit(pipeline, neuralize(pipeline, features), int(k), choice, headlines=headlines)
 
