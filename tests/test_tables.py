@@ -106,6 +106,8 @@ SIGNS = {
     "nothing shown by semicolons": ("a;b\n1,234;x\n2,500;y\n", [1.234, "x"], GUESSED),
     "nothing shown by either sign": ("a;b\n1,234;1.234\n2,500;2.500\n", [1.234, 1234], GUESSED + 1),
     "no commas": ("a;b\n1.250;x\n2.500;y\n", [1.25, "x"], 0),
+    "no commas, but hundreds": ("a;b\n1.250;x\n899;y\n", [1250, "x"], 2),
+    "no commas, and fractions": ("a;b\n1.250;0.5\n899;0.7\n", [1.25, 0.5], 0),
     "a list of numbers is no number": ("a;b\n1,25,3;x\n2,500;y\n", ["1,25,3", "x"], 0),
 }
 

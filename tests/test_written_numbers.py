@@ -29,6 +29,7 @@ READ = {
     "out of": (["98/100", "77/100", "60/100"], [98.0, 77.0, 60.0]),
     "one and many": (["1 star", "4 stars", "5 stars"], [1.0, 4.0, 5.0]),
     "counts": (["950", "1.2K", "3M"], [950.0, 1200.0, 3e6]),
+    "metres": (["10 m", "20 m", "30 m"], [10.0, 20.0, 30.0]),
     "kelvin": (["300K", "280K", "270K"], [300.0, 280.0, 270.0]),
     "accounting": (["$(1,200)", "($300)", "-$500"], [-1200.0, -300.0, -500.0]),
     "spaces between thousands": (["1 234", "12 345", "999"], [1234.0, 12345.0, 999.0]),
@@ -51,6 +52,20 @@ TEXT = {
     "brackets that do not close": ["($5", "$6", "$7"],
     "digits in odd groups": ["1 23", "4 56", "7 89"],
     "words": ["red", "green", "5"],
+    "metres and kilometres": ["1 m", "2 m", "3 km"],
+    "house numbers": ["12a", "12b", "12k"],
+    "numbers of which some have letters": ["4", "4a", "5", "5a"],
+    "a unit of few": ["12 %", "0.5", "0.7"],
+    "out of something or not": ["98/100", "98", "77/100"],
+    "hours": ["5 pm", "6 pm", "7 pm"],
+    "days": ["5 Jan", "6 Jan", "7 Jan"],
+    "telephone numbers": ["030 123 456", "040 123 456", "050 123 456"],
+    "with the country": ["+49 171 123", "+49 171 124", "+49 171 125"],
+    "codes": ["001A", "002A", "003A"],
+    "long groups": ["2020 001", "2020 002", "2021 003"],
+    "brackets without money": ["(5)", "(6)", "7"],
+    "two minus signs": ["--5 €", "-6 €", "7 €"],
+    "lists": [[1], [2], [3]],
 }
 
 
@@ -68,6 +83,108 @@ def test_numbers_with_units_are_numbers(name):
 @pytest.mark.parametrize("name", TEXT)
 def test_other_text_stays_text(name):
     assert in_column(TEXT[name]) == ({}, [])
+
+
+def test_blanks_before_a_text_take_no_time():
+    """A pattern that tries every way to share them out would run for hours."""
+    assert in_column([" " * 300 + word for word in ("red", "green", "blue")]) == ({}, [])
+
+
+def test_numbers_and_text_in_one_column_of_a_spreadsheet():
+    numbers, notes = read_numbers(pd.DataFrame({0: pd.Series([7.0, 1, "n/a", "3"], dtype=object)}), ["it"])
+    assert numbers[0].tolist()[:2] == [7.0, 1.0]
+    assert numbers[0].tolist()[3] == 3.0
+    assert "'n/a' (1)" in notes[0]
+
+
+def test_columns_that_name_or_label_rows_stay_as_written(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,kind,way\n1 km,1 m,5 km\n2 km,2 m,6 km\n3 km,3 m,7 km\n")
+    frame = read_table(path, as_written=["id", "kind"]).frame
+    assert frame.iloc[0].tolist() == ["1 km", "1 m", 5.0]
+
+
+def test_rows_and_lines_that_are_no_data(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = ["Report of May,,,", ",,,", "shop,region,visits,sales"]
+    lines += [f"s{row},{'north' if row % 2 else 'south'},{row + 5},{row * 2}" for row in range(12)]
+    path.write_text("\n".join([*lines, "TOTAL,,126,132"]) + "\n")
+    table = read_table(path)
+    assert table.frame.columns.tolist() == ["shop", "region", "visits", "sales"]
+    assert len(table.frame) == 12
+    assert table.notes == [
+        "The lines above the names of the columns were left out ('Report of May').",
+        "The last row is called 'TOTAL': it was left out.",
+    ]
+    rows = [line.split(",") for line in [*lines, "s12,north,5,5", "sum of it,north,5,5"]]
+    pd.DataFrame(rows).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    sheet = read_table(tmp_path / "t.xlsx")
+    assert sheet.frame.columns.tolist() == ["shop", "region", "visits", "sales"]
+    assert len(sheet.frame) == 14
+
+
+@pytest.mark.parametrize(
+    ("gap", "is_gap"), [(-999, True), (999, True), (-99, True), (99, False), (30, False)]
+)
+def test_numbers_that_stand_for_gaps(tmp_path, gap, is_gap):
+    pd.DataFrame({"t": [*range(15, 31), gap, gap], "b": range(18)}).to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    assert table.frame["t"].isna().sum() == 2 * is_gap
+    assert any("these count as missing" in note for note in table.notes) == is_gap
+
+
+def test_files_that_do_not_go_together(tmp_path):
+    (tmp_path / "a.csv").write_text("way,b\n5 km,1\n6 km,2\n")
+    (tmp_path / "b.csv").write_text("way,b\nfar,1\nnear,2\n")
+    with pytest.raises(ValueError, match=r"'way' holds numbers in 'a.csv' and text in 'b.csv'"):
+        read_table(tmp_path)
+
+
+def test_indented_json(tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps([{"a": 1, "b": [1]}, {"a": 2, "b": [2]}], indent=2))
+    assert read_table(tmp_path / "t.json").frame["a"].tolist() == [1, 2]
+
+
+def test_columns_may_be_called_anything(tmp_path):
+    (tmp_path / "t.csv").write_text("self,a\n5 km,2020-01-02\n6 km,2020-01-03\n")
+    assert read_table(tmp_path / "t.csv").frame["self"].tolist() == [5.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2020-03-04", "13.04.2020"],
+        ["13/4/2016", "4/13/2016"],
+        ["1.2.10", "1.20.3"],
+        ["20-40-10", "20-41-10"],
+    ],
+)
+def test_what_may_be_no_dates_stays_text(texts):
+    assert read_dates({0: pd.Series(texts)}, ["day"]) == ({}, [])
+    frame = pd.DataFrame({"day": texts * 10, "a": np.arange(20) % 7})
+    assert plan_table(frame).categorical == ["day"]
+
+
+def test_dates_of_several_zones():
+    texts = pd.Series(["2020-01-01T10:00:00+01:00", "2020-07-01T10:00:00+02:00"])
+    dates, _ = read_dates({0: texts}, ["day"])
+    assert dates[0].dt.hour.tolist() == [9, 8]
+    aware = pd.DataFrame(
+        {"day": pd.to_datetime(["2020-01-01T00:30:00+01:00"] * 2).tz_convert("Europe/Berlin")}
+    )
+    assert (column_facts(aware, ["day"])["day"].numbers.lowest < 2020) is True
+
+
+def test_a_first_column_without_a_name_may_be_a_quantity(tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(f"{row % 13 * 5 + 5},{row % 7}.5" for row in range(40)))
+    assert plan_table(read_table(tmp_path / "t.csv").frame).numeric == ["column 1", "column 2"]
+
+
+def test_one_huge_number_does_not_flatten_its_column():
+    values = np.random.default_rng(0).random(200)
+    values[3] = 9_999_999_999
+    _, X = prepared(pd.DataFrame({"a": values, "b": np.arange(200) % 7}), "auto")
+    assert X[:, 0].std() > 0.5
 
 
 def test_what_was_read_is_told():
@@ -265,7 +382,15 @@ def test_ranks_are_uniform():
     frame = with_outlier()
     _, X = prepared(frame, "rank")
     ranks = frame["amount"].rank().to_numpy() - 1
-    np.testing.assert_allclose(X[:, 0], (ranks / 399 - 0.5) * 12**0.5, atol=1e-9)
+    np.testing.assert_allclose(X[:, 0], (ranks - ranks.mean()) / ranks.std(), atol=1e-9)
+
+
+def test_ranks_of_numbers_that_are_mostly_the_same_weigh_no_more_than_others():
+    values = np.zeros(400)
+    values[:120] = np.random.default_rng(0).normal(5.0, 1.0, 120)
+    _, X = prepared(pd.DataFrame({"mostly": values, "a": np.random.default_rng(1).normal(size=400)}), "rank")
+    assert abs(X[:, 0].mean()) < 0.02
+    assert abs(X[:, 0].std() - 1) < 0.02
 
 
 def test_a_scale_that_there_is_not():
@@ -301,6 +426,14 @@ def test_samples_of_parts_are_that_of_the_whole():
 
 def test_columns_that_say_the_same_count_once():
     n = 60
+    rooms = np.arange(n) // 2 % 4
+    order = pd.DataFrame({"rooms": rooms, "tax": np.array([40, 10, 30, 20])[rooms], "a": np.arange(n) % 7})
+    order["size"], order["half"] = np.array(["S", "M", "L", "XL"])[rooms], -rooms / 2
+    # Numbers in another order say more, and numbers say more than words.
+    assert plan_table(order).dropped == {
+        "size": "says the same as 'rooms'",
+        "half": "says the same as 'rooms'",
+    }
     frame = pd.DataFrame(
         {
             "survived": np.arange(n) % 2,
@@ -451,3 +584,9 @@ def test_explanations_without_their_rows(tmp_path):
         bare.with_data(X[["a"]])
     with pytest.raises(ValueError, match="data is 29 × 2, expected the 30 × 2"):
         bare.with_data(X.iloc[1:])
+    named = X.set_axis([f"r{row}" for row in range(30)], axis=0)
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), named)
+    again = ex.without_data().with_data(named.sample(frac=1, random_state=0))
+    pd.testing.assert_frame_equal(again.data, named)
+    with pytest.raises(ValueError, match="other row labels than the explanation"):
+        ex.without_data().with_data(named.add_prefix("s", axis=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ _FORMS = (
 )
 # Entries that are looked at before all of them are read.
 _GLANCE = 200
+_ZONE = re.compile(r":\d{2}.*(?:Z|[+-]\d{2}:?\d{2})$")
 # One spelling is read at once; different ones are read one by one, which takes long.
 MOST_SPELLINGS = 10_000
 
@@ -58,19 +60,20 @@ def read_dates(columns: Mapping[int, pd.Series], names: list[str]) -> tuple[dict
     """
     found, guessed = {}, []
     for position, column in columns.items():
-        codes, words = pd.factorize(column.astype(object))
+        try:
+            codes, words = pd.factorize(column.astype(object))
+        except TypeError:  # lists and the like
+            continue
         texts = [word for word in words if isinstance(word, str)]
         if len(texts) < len(words) or not texts or not all(map(looks_like_date, texts[:_GLANCE])):
             continue
+        year_first = [_FORMS[0].fullmatch(text.strip()) is not None for text in texts]
+        shown = {_day_first([text]) for text in texts}
+        if any(year_first) != all(year_first) or ({True, False} <= shown and not any(year_first)):
+            continue  # several spellings that do not go together
         day_first = _day_first(texts)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of spellings that differ from row to row
-            read = pd.to_datetime(pd.Series(texts), errors="coerce", dayfirst=bool(day_first))
-            if read.isna().any() and len(texts) <= MOST_SPELLINGS:
-                read = pd.to_datetime(
-                    pd.Series(texts), errors="coerce", dayfirst=bool(day_first), format="mixed"
-                )
-        if read.isna().any() or not pd.api.types.is_datetime64_any_dtype(read):
+        read = _read(texts, bool(day_first))
+        if read is None:
             continue
         values = read.reindex(np.where(codes < 0, -1, codes)).to_numpy()
         found[position] = pd.Series(values, index=column.index)
@@ -79,6 +82,20 @@ def read_dates(columns: Mapping[int, pd.Series], names: list[str]) -> tuple[dict
     if not guessed:
         return found, []
     return found, [f"In dates such as 3/4/2020 the month was taken to come first: {', '.join(guessed)}."]
+
+
+def _read(texts: list[str], day_first: bool) -> pd.Series | None:
+    """Dates without a zone, those of several zones in that of Greenwich; None where one is none."""
+    zones = any(_ZONE.search(text) for text in texts)
+    settings: dict[str, Any] = {"errors": "coerce", "dayfirst": day_first, "utc": zones}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of spellings that differ from row to row
+        read = pd.to_datetime(pd.Series(texts), **settings)
+        if read.isna().any() and len(texts) <= MOST_SPELLINGS:
+            read = pd.to_datetime(pd.Series(texts), format="mixed", **settings)
+    if read.isna().any() or not pd.api.types.is_datetime64_any_dtype(read):
+        return None
+    return read.dt.tz_localize(None) if zones else read
 
 
 def _day_first(texts: list[str]) -> bool | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from whyclust.columns.dates import looks_like_date
+from whyclust.columns.dates import looks_like_date, read_dates
 from whyclust.columns.facts import (
     COMPLEX,
     DATES,
@@ -140,10 +141,10 @@ def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None
         return None, ""
     note = ""
     if not is_number.all():
-        first = int(np.argmin(is_number))
+        first, odd = int(np.argmin(is_number)), int(counts[~is_number].sum())
         note = (
-            f"Column '{name}' holds numbers but for {int(counts[~is_number].sum())} entries such as "
-            f"'{words[first]}' (row {rows[first] + 1}); these count as missing."
+            f"Column '{name}' holds numbers but for {odd} {'entry' if odd == 1 else 'entries'} such as "
+            f"'{words[first]}' (row {rows[first] + 1}), which count as missing."
         )
     # Where all numbers are different they stand in their order here; else the order tells nothing.
     facts = NumberFacts.of(np.repeat(values, counts)[np.repeat(is_number, counts)], name=name)
@@ -188,7 +189,8 @@ def _no_quantity(name: str, numbers: NumberFacts, n_rows: int) -> str | None:
     """Why numbers of this name measure nothing, if so."""
     meaning = meaning_of(name) if numbers.whole and n_rows >= FEWEST_IDENTIFIED else None
     # Few small numbers under such a name are levels of something, which may be ordered.
-    if meaning == IDENTIFIER and numbers.highest >= FEWEST_IDENTIFIED:
+    # 'column 1' is what a first column without a name is called.
+    if meaning == IDENTIFIER and numbers.highest >= FEWEST_IDENTIFIED and name != "column 1":
         return IDENTIFIES
     if meaning == CODE and numbers.lowest >= FEWEST_IDENTIFIED:
         return CODES
@@ -204,7 +206,8 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
     texts = sorted(seen.counts)
     if len(texts) == 1 and not n_missing:
         return Decision(None, SAME_VALUE)
-    if all(looks_like_date(text) for text in texts):
+    # Versions and bank codes look like dates, and are none.
+    if all(looks_like_date(text) for text in texts) and read_dates({0: pd.Series(texts)}, [name])[0]:
         return Decision(None, NOT_CLUSTERED)
     if len(texts) == n_rows - n_missing > 2 and not asked:
         return Decision(None, TEXT_IDENTIFIER)

@@ -108,12 +108,9 @@ def _scalers(columns: list[ColumnPlan]) -> list[tuple[str, Any]]:
     if kind == RANK:
         knots = np.array([one.knots for one in scalings]).T
         ranks = QuantileTransformer(n_quantiles=len(knots), subsample=None).fit(knots)
-        # Ranks are uniform between 0 and 1, with a deviation of 1/√12.
-        ends = np.tile([[0.5 - 12**-0.5], [0.5 + 12**-0.5]], len(scalings))
-        return [
-            ("rank", FrozenEstimator(ranks)),
-            ("scale", FrozenEstimator(StandardScaler().fit(ends))),
-        ]
+        # Uniform between 0 and 1, but where many numbers are the same.
+        scale = StandardScaler().fit(ranks.transform(knots))
+        return [("rank", FrozenEstimator(ranks)), ("scale", FrozenEstimator(scale))]
     return [("scale", StandardScaler())] if kind == STANDARD else []
 
 

@@ -99,7 +99,7 @@ def _standard(numbers: NumberFacts, n_rows: int) -> Scaling:
 
 def _robust(sample: np.ndarray, standard: Scaling) -> Scaling:
     low, middle, high = (float(one) for one in np.quantile(sample, [0.25, 0.5, 0.75]))
-    eps = 1e-9 * max(abs(low), abs(high), abs(standard.scale))
+    eps = 1e-9 * max(abs(low), abs(high))
     if high - low > eps:
         return Scaling(ROBUST, middle, (high - low) / _QUARTILES)
     # Half of the numbers are the same: the deviation of all but the outermost is what there is.

@@ -187,7 +187,7 @@ def explain(
     named = "standard input" if read_from == ["-"] else files[0].name
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     _run(
-        lambda: read_table(read_from),
+        lambda: read_table(read_from, as_written=[name for name in (id_column, labels) if name]),
         out=out,
         quiet=quiet,
         title=f"Why these clusters? {named}{more}",

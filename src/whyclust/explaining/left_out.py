@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whyclust._frames import is_frame
 from whyclust.saving.registry import saved
@@ -70,8 +71,7 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
             raise ValueError(
                 f"data has no column {lacking[0]!r}: pass the rows that were explained, with all columns."
             )
-        data = data[names]
-        data = data.set_axis(explanation.index, axis=0) if len(data) == len(explanation) else data
+        data = _in_rows(data[names], explanation.index)
     else:
         data = np.asarray(data)
     if data.shape != explanation.shape:
@@ -79,3 +79,19 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
         n_rows, n_columns = explanation.shape
         raise ValueError(f"data is {found}, expected the {n_rows} × {n_columns} that were explained.")
     return replace(explanation, data=data)
+
+
+def _in_rows(data: Any, index: NDArray) -> Any:
+    """The rows under the explanation's labels: by their own labels, or in their order if they have none."""
+    import pandas as pd
+
+    if len(data) != len(index) or not isinstance(data, pd.DataFrame):
+        return data
+    if isinstance(data.index, pd.RangeIndex) or list(data.index) == list(index):
+        return data.set_axis(index, axis=0)
+    if data.index.is_unique and set(data.index) == set(index):
+        return data.loc[list(index)]
+    raise ValueError(
+        f"data has other row labels than the explanation (such as {data.index[0]!r} and {index[0]!r}): pass "
+        "the rows that were explained, or drop the labels, data.reset_index(drop=True)."
+    )

@@ -8,12 +8,13 @@ import itertools
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import pandas as pd
 
 from whyclust.tables.signs import DECIMAL_COMMA
+from whyclust.tables.tidying import title_note, title_rows
 from whyclust.tables.written import read_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -162,13 +163,15 @@ def _long_fields(text: str) -> Iterator[None]:
         csv.field_size_limit(limit)
 
 
-def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
+def parse(text: str, as_written: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
     r"""Parse delimited text into a frame.
 
     Parameters
     ----------
     text : str
         The whole file, decoded.
+    as_written : collection of str
+        Names of columns whose text stays text: those that name or label rows.
 
     Returns
     -------
@@ -195,6 +198,13 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
     delimiter = delimiter or sniff_delimiter(text)
     rows = _sample(text, delimiter)
     notes = []
+    above = title_rows(rows)
+    if above:
+        notes.append(title_note([cell for row in rows[:above] for cell in row]))
+        body = io.StringIO(text, newline="")
+        for _ in range(above):
+            _skip_header(body, delimiter, text)
+        text, rows = body.read(), rows[above:]
     header: list[str] = [name.strip() for name in rows[0]]
     has_header = not all(_is_number(name) for name in header) or _is_count(header)
     if not has_header:
@@ -218,7 +228,7 @@ def parse(text: str) -> tuple[pd.DataFrame, list[str]]:
 
     called = [name or f"column {position + 1}" for position, name in enumerate(header)]
     separated = DELIMITER_NAMES.get(delimiter, repr(delimiter))
-    numbers, told = read_numbers(frame, called, delimiter, separated, as_text)
+    numbers, told = read_numbers(frame, called, delimiter, separated, as_text, as_written)
     for position, column in numbers.items():
         frame[position] = column
     frame.columns = pd.Index(header)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pandas as pd
 from whyclust.columns.dates import read_dates
 from whyclust.tables import delimited
 from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
+from whyclust.tables.tidying import replaced, without_gap_numbers, without_total
 from whyclust.tables.written import read_numbers
 
 KIND_OF_SUFFIX = {
@@ -84,7 +86,7 @@ class Table:
     aside: list[str] = field(default_factory=list)
 
 
-def read_file(path: Path, called: str | None = None) -> Table:
+def read_file(path: Path, called: str | None = None, as_written: Collection[str] = ()) -> Table:
     """Read one file; `called` is its name in messages, where it is a copy of another one.
 
     Raises
@@ -94,10 +96,10 @@ def read_file(path: Path, called: str | None = None) -> Table:
     """
     called = called or str(path)
     if path.suffix.lower() == COMPRESSED and path.is_file():
-        return _read_compressed(path, called)
+        return _read_compressed(path, called, as_written)
     kind = _kind(path, called)
     try:
-        table = READERS[kind](path)
+        table = _read_csv(path, as_written) if kind == "CSV" else READERS[kind](path)
     except ValueError as error:
         raise ValueError(f"'{called}': {error}") from error
     frame, renamed = _unique_names(table.frame)
@@ -106,11 +108,13 @@ def read_file(path: Path, called: str | None = None) -> Table:
             f"'{called}' holds an empty table ({frame.shape[0]} rows, {frame.shape[1]} columns): "
             "expected at least two rows and one column."
         )
-    frame, told = _read_words(frame, kind)
-    return Table(frame, [*table.notes, *renamed, *told], table.aside)
+    frame, totals = without_total(frame)
+    frame, told = _read_words(frame, kind, as_written)
+    frame, gaps = without_gap_numbers(frame)
+    return Table(frame, [*table.notes, *renamed, *totals, *told, *gaps], table.aside)
 
 
-def _read_compressed(path: Path, called: str) -> Table:
+def _read_compressed(path: Path, called: str, as_written: Collection[str]) -> Table:
     inner = Path(path.stem).suffix.lower()
     if inner not in KIND_OF_SUFFIX:
         raise ValueError(
@@ -124,22 +128,26 @@ def _read_compressed(path: Path, called: str) -> Table:
                 shutil.copyfileobj(source, target)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"'{called}': {_damaged('gzip', error)}") from error
-        return read_file(plain, called)
+        return read_file(plain, called, as_written)
 
 
-def _read_words(frame: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, list[str]]:
+def _read_words(
+    frame: pd.DataFrame, kind: str, as_written: Collection[str]
+) -> tuple[pd.DataFrame, list[str]]:
     """Text that is numbers or dates, as such; CSV has its numbers already."""
     names = [str(name) for name in frame.columns]
     numbered = frame.set_axis(range(len(names)), axis=1)
-    numbers, notes = ({}, []) if kind == "CSV" else read_numbers(numbered, names)
+    numbers, notes = ({}, []) if kind == "CSV" else read_numbers(numbered, names, as_written=as_written)
     texts = {
         position: numbered[position]
         for position, dtype in enumerate(numbered.dtypes)
-        if position not in numbers and isinstance(dtype, (pd.StringDtype, np.dtypes.ObjectDType))
+        if position not in numbers
+        and names[position] not in as_written
+        and isinstance(dtype, (pd.StringDtype, np.dtypes.ObjectDType))
     }
     dates, told = read_dates(texts, names)
     changed = {names[position]: column for position, column in {**numbers, **dates}.items()}
-    return (frame.assign(**changed) if changed else frame), [*notes, *told]
+    return replaced(frame, changed), [*notes, *told]
 
 
 def _kind(path: Path, called: str) -> str:
@@ -198,14 +206,14 @@ def content_of(head: bytes) -> str:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html", b"<?xml")):
         return "a web page or XML"
-    if start.startswith((b'{"', b"[{")):
+    if re.match(rb"\{\s*\"|\[\s*[{\]]", start):
         return "JSON"
     return "CSV"
 
 
-def _read_csv(path: Path) -> Table:
+def _read_csv(path: Path, as_written: Collection[str] = ()) -> Table:
     text, notes = delimited.decode(path.read_bytes())
-    frame, more = delimited.parse(text)
+    frame, more = delimited.parse(text, as_written)
     return Table(frame, [*notes, *more])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from whyclust._extras import missing
+from whyclust.tables.tidying import title_note, title_rows
 
 # A matrix of more numbers than this would not be a table that a person has.
 MOST_NUMBERS = 2e8
@@ -34,7 +35,11 @@ def read_xlsx(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
         filled = [row for row in rows if any(cell is not None for cell in row)]
         if len(filled) > 1:
             notes = [f"The table is the sheet '{title}' of {len(sheets)}."] if len(sheets) > 1 else []
-            return _of_cells(filled), notes, []
+            texts = [["" if cell is None else str(cell) for cell in row] for row in filled[:200]]
+            above = title_rows(texts)
+            if above:
+                notes.append(title_note([cell for row in texts[:above] for cell in row]))
+            return _of_cells(filled[above:]), notes, []
     raise ValueError("the spreadsheet holds no table: expected a line of names and rows below it.")
 
 

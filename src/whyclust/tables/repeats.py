@@ -28,8 +28,8 @@ def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The columns to leave out, each with the one that stays: the one in words, if there is one, else the
-        first.
+        The columns to leave out, each with the one that stays. Of yes and no this is the one in words, else
+        the one in numbers, which have an order.
 
     Examples
     --------
@@ -55,7 +55,23 @@ def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
         seen.setdefault(told.digest(), []).append(name)
     found: dict[str, str] = {}
     for alike in seen.values():
-        worded = [name for name in alike if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
-        kept = [*worded, *alike][0]
-        found |= {name: kept for name in alike if name != kept}
+        kept = _kept(frame, alike)
+        found |= {name: kept for name in alike if name != kept and _says_no_more(frame[name], frame[kept])}
     return {name: found[name] for name in frame.columns if name in found}
+
+
+def _kept(frame: pd.DataFrame, alike: list[str]) -> str:
+    """The column that stays: numbers have an order, and of two values words say more than 0 and 1."""
+    numbers = [name for name in alike if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+    words = [name for name in alike if name not in numbers]
+    few = frame[alike[0]].nunique() <= 2
+    return [*(words if few else numbers), *alike][0]
+
+
+def _says_no_more(column: pd.Series, kept: pd.Series) -> bool:
+    """Whether the order of a column's numbers is that of the other's, too, or its reverse."""
+    if not all(pd.api.types.is_numeric_dtype(one.dtype) for one in (column, kept)):
+        return True
+    both = pd.DataFrame({"column": column, "kept": kept}).dropna().drop_duplicates().sort_values("kept")
+    steps = np.diff(both["column"].to_numpy(dtype=np.float64))
+    return bool((steps > 0).all() or (steps < 0).all())

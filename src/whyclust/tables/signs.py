@@ -83,13 +83,15 @@ def read_signs(
         if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind))
     }
     with_commas = _with_sign(",", columns)
-    if not with_commas:
+    if not with_commas and (delimiter != ";" or as_text is None):
         return {}, []
     floats = [position for position, kind in enumerate(kinds) if kind.kind == "f"]
     if floats and as_text is not None:
         written = as_text(floats)
         columns |= {position: written.iloc[:, place] for place, position in enumerate(floats)}
     with_points = _with_sign(".", columns)
+    if not with_commas:
+        return _points_alone(frame, with_points, names)
     comma, settled = _meaning_of_commas(with_commas, with_points, delimiter)
     found: list[tuple[_Column, str]] = [
         (column, comma if comma in column.meanings else column.meanings[0]) for column in with_commas
@@ -101,6 +103,26 @@ def read_signs(
     if doubtful and not settled:
         notes.append(_doubt(with_commas, doubtful, delimiter_name))
     return {column.position: column.numbers(meaning).reindex(frame.index) for column, meaning in found}, notes
+
+
+def _points_alone(
+    frame: pd.DataFrame, with_points: list[_Column], names: list[str]
+) -> tuple[dict[int, pd.Series], list[str]]:
+    """Points between semicolons separate thousands, where that is possible in every column.
+
+    Three digits after every point, and numbers below a thousand without one, are no accident.
+    """
+    if not with_points or any(THOUSANDS not in column.meanings for column in with_points):
+        return {}, []
+    if all(column.entries.str.contains(".", regex=False).all() for column in with_points):
+        return {}, []
+    called = listed([f"'{names[column.position]}'" for column in with_points])
+    notes = _notes([(column, THOUSANDS) for column in with_points], names)
+    notes.append(
+        f"Nothing in the file shows what its points mean, but that it has semicolons: check {called}."
+    )
+    found = {column.position: column.numbers(THOUSANDS).reindex(frame.index) for column in with_points}
+    return found, notes
 
 
 def _with_sign(sign: str, columns: dict[int, pd.Series]) -> list[_Column]:

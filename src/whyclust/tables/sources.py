@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +17,7 @@ STANDARD_INPUT = "-"
 _NAMES_TOLD = 5
 
 
-def read_table(source: str | Path | Sequence[str | Path]) -> Table:
+def read_table(source: str | Path | Sequence[str | Path], *, as_written: Collection[str] = ()) -> Table:
     r"""Read a table from a file, from several, from a folder, or from standard input.
 
     Parameters
@@ -27,6 +27,8 @@ def read_table(source: str | Path | Sequence[str | Path]) -> Table:
         .jsonl, .ndjson, .json, .h5ad, .npy or .npz; .gz behind it) and is checked against the content. The
         rows of several files, and of all files of a folder, are put one below the other. '-' is standard
         input.
+    as_written : collection of str
+        Names of columns whose text is neither read as numbers nor as dates: those that name or label rows.
 
     Returns
     -------
@@ -57,11 +59,11 @@ def read_table(source: str | Path | Sequence[str | Path]) -> Table:
     if len(sources) > 1 and STANDARD_INPUT in map(str, sources):
         raise ValueError("found '-' beside other files, expected standard input alone, or files.")
     if str(sources[0]) == STANDARD_INPUT:
-        return _read_standard_input()
+        return _read_standard_input(as_written)
     paths = [path for one in sources for path in _files(Path(one))]
     if len(paths) == 1:
-        return read_file(paths[0])
-    return _joined(paths)
+        return read_file(paths[0], as_written=as_written)
+    return _joined(paths, as_written)
 
 
 def _files(path: Path) -> list[Path]:
@@ -88,9 +90,9 @@ def _ending(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() == COMPRESSED else path).suffix.lower()
 
 
-def _joined(paths: list[Path]) -> Table:
+def _joined(paths: list[Path], as_written: Collection[str]) -> Table:
     """The rows of all files, one below the other."""
-    tables = [read_file(path) for path in paths]
+    tables = [read_file(path, as_written=as_written) for path in paths]
     first = tables[0]
     for path, table in zip(paths[1:], tables[1:], strict=True):
         here, there = set(table.frame.columns), set(first.frame.columns)
@@ -102,13 +104,28 @@ def _joined(paths: list[Path]) -> Table:
                 f"'{other}' has a column '{name}' that '{lacks}' has not: expected the same columns in all "
                 "files."
             )
+    _refuse_other_types(paths, tables)
     frame = pd.concat([table.frame for table in tables], ignore_index=True)
     notes = list(dict.fromkeys(note for table in tables for note in table.notes))
     told = f"The rows of {len(paths)} files are one below the other, '{paths[0].name}' first."
     return Table(frame, [told, *notes], first.aside)
 
 
-def _read_standard_input() -> Table:
+def _refuse_other_types(paths: list[Path], tables: list[Table]) -> None:
+    """Each file is read by itself: what is a number in one and text in another would be neither."""
+    first = tables[0].frame
+    for path, table in zip(paths[1:], tables[1:], strict=True):
+        for name in first.columns:
+            one, other = (pd.api.types.is_numeric_dtype(frame[name]) for frame in (first, table.frame))
+            empty = first[name].isna().all() or table.frame[name].isna().all()
+            if one != other and not empty:
+                raise ValueError(
+                    f"column '{name}' holds {'numbers' if one else 'text'} in '{paths[0].name}' and "
+                    f"{'numbers' if other else 'text'} in '{path.name}': write it alike in all files."
+                )
+
+
+def _read_standard_input(as_written: Collection[str]) -> Table:
     raw = sys.stdin.buffer.read()
     if not raw:
         raise ValueError("standard input is empty: expected a table, such as CSV.")
@@ -123,4 +140,4 @@ def _read_standard_input() -> Table:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"table{suffix}"
         path.write_bytes(raw)
-        return read_file(path, "standard input")
+        return read_file(path, "standard input", as_written)

@@ -7,7 +7,7 @@ commas and points mean in the numbers is not decided here, but for the whole fil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,14 @@ _FORM = re.compile(
     re.VERBOSE,
 )
 _GROUPS = re.compile(r"(?<=\d)['’\u00a0\u202f ](?=\d{3}(?!\d))")
+_GROUPED = re.compile(r"-?[1-9]\d{0,2}(?:['’\u00a0\u202f ]\d{3})+(?:[.,]\d+)?")
+# What stands behind numbers and is no unit: times of day, months, places in an order.
+_NO_UNITS = frozenset(
+    {"am", "pm", "uhr", "st", "nd", "rd", "th", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep"}
+    | {"oct", "nov", "dec"}
+)
+# Longer texts are no numbers.
+_LONGEST = 40
 # Entries that are looked at before all of them are, and how many of these must be numbers.
 _GLANCE, _MOSTLY = 40, 0.8
 # A few entries may be something else: they count as gaps.
@@ -61,6 +69,7 @@ class _Entry:
     magnitude: str = ""
     unit: str = ""
     changed: bool = False
+    bracketed: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,8 +116,14 @@ def undress(columns: Mapping[int, pd.Series]) -> dict[int, Dressed]:
 
 
 def _undressed(column: pd.Series) -> Dressed | None:
-    codes, words = pd.factorize(column.astype(object))
-    texts = [word if isinstance(word, str) else "" for word in words]
+    try:
+        codes, words = pd.factorize(column.astype(object))
+    except TypeError:  # lists and the like
+        return None
+    if not any(isinstance(word, str) for word in words):
+        return None
+    # Spreadsheets have numbers and text in one column.
+    texts = [repr(word) if isinstance(word, (int, float)) else str(word) for word in words]
     some = [_entry(text) for text in texts[:_GLANCE] if text.strip().lower() not in GAPS]
     if not some or sum(entry is not None for entry in some) < _MOSTLY * len(some):
         return None
@@ -141,13 +156,19 @@ def _undressed(column: pd.Series) -> Dressed | None:
 
 
 def _entry(text: str) -> _Entry | None:
-    match = _FORM.fullmatch(text)
+    text = text.strip()
+    match = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
     brackets = bool(match["open"]) + bool(match["inside"])
     if brackets != bool(match["close"]):
         return None
-    number = _GROUPS.sub("", match["number"].replace("−", "-"))
+    number = match["number"].replace("−", "-")
+    grouped = _GROUPS.sub("", number)
+    # '030 123' is a telephone number, and '007' a code.
+    if (grouped != number and not _GROUPED.fullmatch(number)) or re.match(r"[+-]?0\d", number):
+        return None
+    number = grouped
     if any(sign in number for sign in " '’\u00a0\u202f"):
         return None
     if brackets or match["minus"]:  # accountants write (5) for −5
@@ -158,8 +179,11 @@ def _entry(text: str) -> _Entry | None:
     first, _, rest = after.partition(" ")
     magnitude = ""
     # 'B' of '$219 B', and 'Mio' of '3 Mio €'.
-    if first.lower().rstrip(".") in MAGNITUDES and (not rest or rest in CURRENCIES):
-        magnitude, after = first.lower().rstrip("."), rest
+    # Alone, small letters are units: 'm' is a metre, and 'k' may be anything.
+    word = first.lower().rstrip(".")
+    counts = word in MAGNITUDES and (len(word) > 1 or first in "KMBT" or currency or rest)
+    if counts and (not rest or rest in CURRENCIES):
+        magnitude, after = word, rest
     elif len(after) > 1 and after[0] in "kKMB" and after[1:] in CURRENCIES:
         magnitude, after = after[0].lower(), after[1:]
     if after in CURRENCIES and not currency:
@@ -170,30 +194,40 @@ def _entry(text: str) -> _Entry | None:
         after = f"of {after[1:].strip()}"
     # '1 star' and '2 stars' are one unit.
     unit = after[:-1] if len(after) > 3 and after.endswith("s") else after
-    return _Entry(number, currency.rstrip("."), magnitude, unit.strip(), number != match["number"])
+    if unit.lower().rstrip(".") in _NO_UNITS:
+        return None
+    changed = number != match["number"]
+    return _Entry(number, currency.rstrip("."), magnitude, unit.strip(), changed, bool(brackets))
 
 
 def _unit(entries: list[_Entry]) -> str | None:
-    """The one unit of all that have one; None where there are several."""
+    """The one unit of all that have one; None where there are several, or where most have none."""
     currencies = {entry.currency for entry in entries if entry.currency}
     units = {entry.unit for entry in entries if entry.unit}
-    # Without a unit '98' of '98/100' may be out of anything.
-    if any(unit.startswith("of ") for unit in units) and not all(entry.unit for entry in entries):
+    magnitudes = {entry.magnitude for entry in entries if entry.magnitude}
+    if len(currencies) > 1 or len(units) > 1 or (units and magnitudes):
         return None
-    if len(currencies) > 1 or len(units) > 1:
+    plain = {entry.number for entry in entries if not (entry.currency or entry.unit or entry.magnitude)}
+    with_unit = [entry.number for entry in entries if entry.currency or entry.unit]
+    # '4' and '4a' are no amounts, and '98' beside '98/100' may be out of anything.
+    if with_unit and (2 * len(with_unit) < len(entries) or plain.intersection(with_unit)):
+        return None
+    if plain and any(unit.startswith("of ") for unit in units):
+        return None
+    if magnitudes and not currencies and not _counts(entries) and plain:
+        return None
+    # Accountants' brackets are for amounts of money.
+    if not currencies and any(entry.bracketed for entry in entries):
         return None
     unit = " ".join([*currencies, *units])
-    return unit or " and ".join(sorted({entry.magnitude.upper() for entry in entries if entry.magnitude}))
+    return unit or " and ".join(sorted(magnitude.upper() for magnitude in magnitudes))
 
 
 def _counts(entries: list[_Entry]) -> bool:
     """Whether 'K' and 'M' are thousands and millions, and no units."""
     magnitudes = {entry.magnitude for entry in entries if entry.magnitude}
-    if not magnitudes:
-        return False
-    plain = any(not entry.magnitude for entry in entries)
     words = any(len(magnitude) > 1 for magnitude in magnitudes)
-    return plain or words or len(magnitudes) > 1 or any(entry.currency for entry in entries)
+    return words or len(magnitudes) > 1 or (bool(magnitudes) and any(entry.currency for entry in entries))
 
 
 def read_numbers(
@@ -202,6 +236,7 @@ def read_numbers(
     delimiter: str = ",",
     delimiter_name: str = "commas",
     as_text: Callable[[list[int]], pd.DataFrame] | None = None,
+    as_written: Collection[str] = (),
 ) -> tuple[dict[int, pd.Series], list[str]]:
     """Find the columns of text that are numbers, as people write them.
 
@@ -215,6 +250,8 @@ def read_numbers(
         Of the file, which may show what commas mean.
     as_text : callable, optional
         Reads columns of numbers again, as they are written; None where they were never text.
+    as_written : collection of str
+        Names of columns that stay as they are.
 
     Returns
     -------
@@ -235,6 +272,7 @@ def read_numbers(
         position: frame[position]
         for position, kind in enumerate(frame.dtypes)
         if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind))
+        and names[position] not in as_written
     }
     dressed = undress(texts)
     bare = frame.copy(deep=False)
@@ -275,6 +313,10 @@ def _notes(
         text, number = str(texts[first].iloc[place]).strip(), float(numbers[first].iloc[place])
         called = listed([f"'{names[position]}'" for position in positions])
         notes.append(f"Numbers with '{unit}' were read as such ('{text}' as {number:,.15g}) in {called}.")
+    bare = [position for position, column in found.items() if not column.unit and not column.gaps]
+    if bare:
+        called = listed([f"'{names[position]}'" for position in bare])
+        notes.append(f"Blanks and apostrophes between digits were read as separating thousands in {called}.")
     for position, column in found.items():
         if column.gaps:
             notes.append(_gap_note(names[position], column.gaps))

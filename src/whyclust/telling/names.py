@@ -14,13 +14,15 @@ from whyclust.telling.standing import Standing
 
 # A name has so many marks, and more only to differ from another.
 _USUAL, _MOST = 2, 4
+# A category of fewer rows of a cluster is not often there, only more often than elsewhere.
+RARE = 0.25
 # Columns and categories with longer names are cut.
 _LONGEST = 40
 # Categories that say little without their column.
 _BARE = {"yes", "no", "true", "false", "missing", "other", "none", "unknown"}
 
 
-def mark(column: str, standing: Standing, *, words: bool = False) -> str | None:
+def mark(column: str, standing: Standing, *, words: bool = False, alone: bool = True) -> str | None:
     """What a column adds to a name, if anything.
 
     Parameters
@@ -30,6 +32,8 @@ def mark(column: str, standing: Standing, *, words: bool = False) -> str | None:
         Of the column in the cluster.
     words : bool
         Whether columns are words of documents: those that are there need no 'high'.
+    alone : bool
+        Whether its category is that of no other column; else the column is named, too.
 
     >>> mark("age", Standing("above", 66.8, level="high"))
     'high age'
@@ -42,14 +46,21 @@ def mark(column: str, standing: Standing, *, words: bool = False) -> str | None:
         return None
     column = _short(column)
     if standing.category is not None:
-        said = standing.category.lower() not in _BARE and any(map(str.isalpha, standing.category))
+        said = alone and standing.category.lower() not in _BARE and any(map(str.isalpha, standing.category))
         category = _short(standing.category)
+        if standing.direction == "often" and standing.inside < RARE:
+            return None
         told = category if said else f"{column} {category}"
         return told if standing.direction == "mostly" else f"often {told}"
     if not standing.level:
         return None
-    if words and standing.level == "high" and not standing.above:
-        return None  # more frequent than in most clusters, but what counts is that it is rare
+    # Among all clusters it may be high, and yet below those that matter: then nothing is said.
+    against = {"high": "below", "low": "above"}.get(standing.level)
+    if standing.direction == against or (words and standing.level == "high" and not standing.above):
+        return None
+    far = standing.inside - standing.outside
+    if (standing.level == "high" and far < 0) or (standing.level == "low" and far > 0):
+        return None
     return column if words and standing.level == "high" else f"{standing.level} {column}"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from whyclust._checks import counted
 from whyclust.explaining.explanation import Explanation
+from whyclust.telling.names import RARE
 from whyclust.telling.rounding import compared, count, exact, number, percent
 from whyclust.telling.standing import Standing
 from whyclust.telling.summary import ClusterSummary
@@ -137,7 +138,8 @@ def _category_sentence(explanation: Explanation, column: str, standing: Standing
         if standing.other_side is None
         else f", {other} often than in {bare(explanation, standing.other_side)}"
     )
-    told = f"{standing.direction} {standing.category}"
+    rare = standing.direction == "often" and standing.inside < RARE
+    told = f"{'more often' if rare else standing.direction} {standing.category}"
     return f"Its {column} is {told} ({share}, against {there} in {rival}){but}."
 
 

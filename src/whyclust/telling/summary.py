@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -291,5 +292,9 @@ def _marks(one: ClusterSummary, words: bool) -> list[str]:
     named = one.named_features(len(one.standings))
     if words:  # those that are there say more than those that are not
         named.sort(key=lambda entry: entry[1].level != "high")
-    found = [mark(column, standing, words=words) for column, standing in named]
+    # The same answer to several questions says nothing without the question.
+    often = Counter(standing.category for _, standing in named)
+    found = [
+        mark(column, standing, words=words, alone=often[standing.category] < 2) for column, standing in named
+    ]
     return [said for said in found if said is not None]
