@@ -242,3 +242,30 @@ def test_news_are_explained_by_their_topics():
     ex = wc.explain(model, texts, absent=False)
     first = {word for one in ex.summary() for word in one.features["feature"][:5]}
     assert len(first & {"god", "car", "windows", "space", "team", "key", "drive", "israel", "sale"}) >= 6
+
+
+@pytest.mark.parametrize("settings", [{}, {"use_idf": False}, {"norm": "l1"}, {"norm": None}])
+def test_word_weights_as_a_step_of_their_own(settings):
+    """CountVectorizer and TfidfTransformer are what TfidfVectorizer is in one."""
+    from sklearn.cluster import KMeans
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    texts = [
+        "cat chased mouse mouse",
+        "mouse hid cat",
+        "cat slept",
+        "stocks fell",
+        "stocks rose stocks",
+        "stocks",
+    ]
+    clusters = KMeans(2, n_init=3, random_state=0)
+    apart = make_pipeline(CountVectorizer(), TfidfTransformer(**settings), clusters).fit(texts)
+    one = make_pipeline(TfidfVectorizer(**settings), KMeans(2, n_init=3, random_state=0)).fit(texts)
+    ex, wanted = wc.explain(apart, texts), wc.explain(one, texts)
+    assert ex.feature_names == wanted.feature_names
+    assert np.abs(np.asarray(ex.values) - np.asarray(wanted.values)).max() < 1e-10
+    assert np.abs(ex.evidence - wanted.evidence).max() < 1e-10
+    bent = make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True), clusters).fit(texts)
+    with pytest.raises(TypeError, match="TfidfTransformer with sublinear_tf"):
+        wc.explain(bent, texts)

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -184,6 +185,14 @@ def _robust(step: RobustScaler, n_inputs: int) -> list[Part]:
 @step_describer(Normalizer)
 def _normalizer(step: Normalizer, n_inputs: int) -> list[Part]:
     return [RowNorm(step.norm)]
+
+
+@step_describer(TfidfTransformer)
+def _word_weights(step: TfidfTransformer, n_inputs: int) -> list[Part]:
+    if step.sublinear_tf:
+        raise UnsupportedStep("TfidfTransformer with sublinear_tf")
+    weights: list[Part] = [scaling(step.idf_, None, None)] if step.use_idf else []
+    return [*weights, RowNorm(step.norm)] if step.norm else weights
 
 
 @step_describer(PCA, IncrementalPCA)
