@@ -22,10 +22,9 @@ from whyclust.metrics.reading import (
     read_relevance,
     refuse_other_rows,
 )
-from whyclust.network import Neuralized
 from whyclust.network.apart import judges
 from whyclust.network.neuralizing import network_for
-from whyclust.perturbing.encoded import as_rows
+from whyclust.perturbing.encoded import Inside, as_rows, inside
 from whyclust.perturbing.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.perturbing.subject import Prepared
 
@@ -35,8 +34,6 @@ IMPUTERS = ("kde", "zero", "mean")
 _BLOCK_NUMBERS = 1 << 20
 # Rows on a boundary may be assigned either way; more of them are another model's.
 _ROUNDING = 0.01
-
-Inside = Callable[[NDArray, NDArray], NDArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +167,8 @@ def _score(
     signed = -relevance if order == "insert" else relevance
     ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
     hits = np.empty((setting.n_columns + 1, n_repeats, len(relevance)), dtype=np.float32)
-    for inside, rows in setting.judges(explained):
-        hits[:, :, rows] = _curves(filler, own, setting, rows, ranks, clusters, inside, n_repeats, generator)
+    for judged, rows in setting.judges(explained):
+        hits[:, :, rows] = _curves(filler, own, setting, rows, ranks, clusters, judged, n_repeats, generator)
     if order == "delete":
         hits = hits[::-1]
     areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / setting.n_columns  # repeats × points
@@ -289,13 +286,7 @@ class _Setting:
         parts = [(net, every)]
         if explained is not None:
             parts = judges(net, explained.clusters, explained.assigned)
-        return [(_inside(net), rows) for net, rows in parts]
-
-
-def _inside(net: Neuralized) -> Inside:
-    if net.pool.threshold is None:
-        return lambda points, clusters: net.predict_rows(as_rows(points)) == clusters
-    return lambda points, clusters: net.evidence_rows(as_rows(points), cluster=clusters) > 0
+        return [(inside(net), rows) for net, rows in parts]
 
 
 def _setting(model: Any, X: Any, background: Any, explained: Explanation | None) -> _Setting:
