@@ -21,8 +21,10 @@ GROWING = 24
 ASKED_FIRST = 6
 # Similar rows that a probability must rest on.
 FEWEST_ROWS = 20.0
-# Fewer may search: what they find is told by the other half.
-_FEWEST_SEARCHING = 10.0
+# Fewer may search, as the other half tells; but sets that rest on fewer than the above stand back: by as much
+# as if they were so much less probable, in proportion to the rows that they lack.
+_FEWEST_SEARCHING = 5.0
+_LACKING = 0.5
 # Rows of less weight than this do not change what is told.
 _NO_WEIGHT = 1e-5
 _BLOCK_NUMBERS = 1 << 21
@@ -127,7 +129,8 @@ class Search:
             kept = weights[pairs, drawn].astype(np.float64)
             points = half.points[drawn]
             np.copyto(points, task.points[own[pairs]], where=self._known(task, own, known)[pairs])
-            hits = self.inside(points, task.clusters[own[pairs]])
+            # A row that is like no other has no weights at all.
+            hits = self.inside(points, task.clusters[own[pairs]]) if len(pairs) else np.zeros(0, dtype=bool)
             among = np.bincount(pairs, weights=kept * hits, minlength=len(own))
             total = np.bincount(pairs, weights=kept, minlength=len(own))
             probability[block] = np.divide(among, total, out=np.zeros(len(own)), where=total > 0)
@@ -204,8 +207,9 @@ class _Block:
         inside = np.matmul(weights * self.members[rows][:, None], across)
         square = np.matmul(weights**2, across**2)
         tiny = np.finfo(np.float32).tiny
-        enough = total**2 >= _FEWEST_SEARCHING * np.maximum(square, tiny)
-        told = np.where(enough & ~sets, inside / np.maximum(total, tiny), -1.0)
+        similar = total**2 / np.maximum(square, tiny)
+        told = inside / np.maximum(total, tiny) - _LACKING * np.maximum(1.0 - similar / FEWEST_ROWS, 0.0)
+        told = np.where((similar >= _FEWEST_SEARCHING) & ~sets, np.maximum(told, 0.0), -1.0)
         keys = (np.where(sets, self.keys, 0).sum(axis=2)[:, :, None] + self.keys).reshape(len(rows), -1)
         told = told.reshape(len(rows), -1)
         every, grown, promised = np.arange(len(rows)), [], []

@@ -20,8 +20,8 @@ from whyclust.metrics.flipping import FlippingResult, best_areas, flipping_of, s
 from whyclust.perturbing.subject import Prepared
 
 CONFIDENCE = 0.95
-# The best order known costs as much as so many explanations as there are columns: so many rows must do as take
-# about this part of what all methods take, at least and at most these; and wide tables are not asked.
+# The best order known costs as much as so many explanations as there are columns: as many rows must do as
+# take about this part of what all methods take, at least and at most these; and wide tables are not asked.
 REFERENCE_COST = 0.16
 FEWEST_REFERENCE = 20
 MOST_REFERENCE = 100
