@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from whyclust.answers.similar_rows import SimilarColumns, effective_rows, weights_of
 
-# Sets of each size that are kept, and how many of them the model is asked about before it is asked about all.
+# Sets of each size that are kept. The model is asked about the first few, and about all where one of those
+# comes near the target.
 GROWING = 24
 ASKED_FIRST = 6
+_NEAR = 0.1
 # Similar rows that a probability must rest on.
 FEWEST_ROWS = 20.0
 # Fewer may search, as the other half tells; but sets that rest on fewer than the above stand back: by as much
@@ -180,9 +182,10 @@ class _Block:
             for row in open_rows[stuck]:
                 self.found[row].too_few = True
             done = np.zeros(len(open_rows), dtype=bool)
+            best = np.ones(len(open_rows))
             for part in (slice(0, ASKED_FIRST), slice(ASKED_FIRST, None)):
-                left = np.flatnonzero(~(stuck | done))
-                done[left] = self._judge(open_rows[left], sets[left, part], promised[left, part])
+                left = np.flatnonzero(~(stuck | done) & (best >= self.search.target - _NEAR))
+                done[left], best[left] = self._judge(open_rows[left], sets[left, part], promised[left, part])
             keep = ~(stuck | done)
             open_rows, sets = open_rows[keep], sets[keep]
             if not len(open_rows):
@@ -222,12 +225,14 @@ class _Block:
             told[keys == keys[every, best][:, None]] = -1.0
         return np.stack(grown, axis=1), np.stack(promised, axis=1)
 
-    def _judge(self, rows: NDArray, sets: NDArray, promised: NDArray) -> NDArray:
-        """Ask the model about sets that promise enough; which rows are done."""
+    def _judge(self, rows: NDArray, sets: NDArray, promised: NDArray) -> tuple[NDArray, NDArray]:
+        """Ask the model about sets; which rows are done, and the best probability of each."""
         search = self.search
         asked, place = np.nonzero(promised >= 0)
         chosen = sets[asked, place]
         reached, _ = search.judged(search.searched, self.squares, self.task, rows[asked], chosen)
+        best = np.zeros(len(rows))
+        np.maximum.at(best, asked, reached)
         hopeful = np.isin(asked, asked[reached >= search.target])
         asked, chosen, reached = asked[hopeful], chosen[hopeful], reached[hopeful]
         told, similar = search.judged(search.told, self.squares_told, self.task, rows[asked], chosen)
@@ -250,7 +255,7 @@ class _Block:
             else:
                 found.too_few |= not enough.any()
                 found.others = listed or found.others
-        return done
+        return done, best
 
     def _prune(self, row: int, chosen: NDArray) -> None:
         """Leave out columns without which the set suffices, too."""
