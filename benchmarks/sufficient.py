@@ -38,7 +38,7 @@ MOST_COLUMNS = 10
 
 
 def _of_papers(name: str) -> np.ndarray:
-    return wc.datasets.load(name).data
+    return wc.datasets.load(name).X
 
 
 SETS: dict[str, tuple[Callable[[], np.ndarray], int]] = {

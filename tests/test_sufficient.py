@@ -42,7 +42,7 @@ def found(planted):
 def test_planted_columns_are_found(found):
     assert set(found.status) == {"suffices"}
     assert set(found.columns) == {("b", "e")}
-    assert (found.probability > 0.99).all()
+    assert (found.probability > 0.98).all()
     assert (found.effective_rows >= FEWEST_ROWS).all()
     by_cluster = found.by_cluster()
     assert by_cluster["columns"].tolist() == ["b and e"] * 4
@@ -85,7 +85,11 @@ def plainly_told(ex, answer, row, half, *, leave_out=True):
     points = X[chosen].copy()
     points[:, columns] = X[row, columns]
     hits = ex.origin.network.predict(points) == ex.clusters[row]
-    return (weights * hits).sum() / weights.sum(), weights.sum() ** 2 / (weights**2).sum()
+    similar = weights.sum() ** 2 / (weights**2).sum()
+    everyone = np.mean(ex.origin.network.predict(X[order]) == ex.clusters[row])
+    # Half a row more tells, which knows only how many rows the cluster has.
+    more = 0.5 if half == "told" else 0.0
+    return (similar * np.average(hits, weights=weights) + more * everyone) / (similar + more), similar
 
 
 @pytest.fixture(scope="module")

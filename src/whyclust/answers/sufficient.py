@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -234,7 +234,8 @@ class _Answering:
                 own = points[first : first + size]
                 clusters = self.explanation.clusters[block]
                 compared = self.known.columns.values(own)
-                yield block, Task(own, compared, clusters, self._candidates(block))
+                shares = np.array([self.shares[_plain(one)] for one in clusters])
+                yield block, Task(own, compared, clusters, shares, self._candidates(block))
 
     def answer(self, rows: NDArray, found: list[Found], status: NDArray) -> None:
         """Fill in what is found for these rows, and what it is called."""
@@ -278,7 +279,7 @@ class _Answering:
             return np.ones(len(rows))
         told = []
         for _, task in self._tasks(rows):
-            only = Task(task.points, task.compared, task.clusters, np.tile(columns, (len(task.points), 1)))
+            only = replace(task, candidates=np.tile(columns, (len(task.points), 1)))
             half, every = self.search.told, np.arange(len(task.points))
             squares = self.search.columns.squares(
                 only.compared, half.compared, only.candidates, half.own(only.points)

@@ -27,6 +27,8 @@ FEWEST_ROWS = 20.0
 # as if they were so much less probable, in proportion to the rows that they lack.
 _FEWEST_SEARCHING = 5.0
 _LACKING = 0.5
+# Of several sets that might do, the luckiest is found: half a row more knows only the shares of clusters.
+_KNOWS_NOTHING = 0.5
 # Rows of less weight than this do not change what is told.
 _NO_WEIGHT = 1e-5
 _BLOCK_NUMBERS = 1 << 21
@@ -56,11 +58,12 @@ class Half:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows of a block, each with its cluster and the columns that may become known."""
+    """Rows of a block, each with its cluster, the share of all rows in it, and columns to become known."""
 
     points: NDArray
     compared: NDArray
     clusters: NDArray
+    shares: NDArray
     candidates: NDArray
 
 
@@ -136,6 +139,9 @@ class Search:
             among = np.bincount(pairs, weights=kept * hits, minlength=len(own))
             total = np.bincount(pairs, weights=kept, minlength=len(own))
             probability[block] = np.divide(among, total, out=np.zeros(len(own)), where=total > 0)
+        if half is self.told:
+            prior = _KNOWS_NOTHING * task.shares[rows]
+            probability = (similar * probability + prior) / (similar + _KNOWS_NOTHING)
         return probability, similar
 
     def _known(self, task: Task, rows: NDArray, chosen: NDArray) -> NDArray:
