@@ -16,7 +16,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
 from whyclust.metrics import flipping_auc
-from whyclust.metrics.flipping import _score, _setting, some_steps
+from whyclust.metrics.flipping import _Scoring, some_steps
+from whyclust.metrics.flipping_setting import setting_of
 from whyclust.perturbing.encoded import EncodedRows
 from whyclust.perturbing.imputation import KernelDensity, bandwidth, choose
 
@@ -615,8 +616,9 @@ def test_curves_of_many_columns_are_straight_between_the_steps_that_are_measured
     steps = some_steps(90)
     assert steps[:65].tolist() == list(range(65))
     assert 66 < len(steps) < 91
-    asked = (-wc.explain(model, X).values, "mean", 1, "insert", True, 0)
-    some, every = (_score(_setting(model, X, None, None), *asked, which) for which in (steps, None))
+    scoring = _Scoring.of(setting_of(model, X, None, None), None, "mean", 1, "insert", True, 0)
+    relevance = -wc.explain(model, X).values
+    some, every = (one.score(relevance) for one in (replace(scoring, steps=steps), scoring))
     np.testing.assert_array_equal(some.curve[steps], every.curve[steps])
     np.testing.assert_allclose(some.curve, np.interp(np.arange(91), steps, every.curve[steps]), atol=1e-6)
     assert len(np.unique(some.curve[64:])) > 1

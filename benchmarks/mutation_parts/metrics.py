@@ -5,7 +5,7 @@ from mutation_parts.mutation import Mutation
 METRICS = (
     Mutation(
         "removal begins with the least relevant column",
-        'signed = -relevance if order == "insert" else relevance',
+        'signed = -relevance if self.order == "insert" else relevance',
         "signed = -relevance",
         "test_flipping.py -k 'hand or loops'",
     ),

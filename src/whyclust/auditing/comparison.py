@@ -16,10 +16,16 @@ from whyclust.auditing.subject import Subject
 from whyclust.baselines import METHODS, options_of
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
-from whyclust.metrics.flipping import FlippingResult, flipping_of
+from whyclust.metrics.flipping import FlippingResult, best_areas, flipping_of, share_attained
 from whyclust.perturbing.subject import Prepared
 
 CONFIDENCE = 0.95
+# The best order known costs as much as so many explanations as there are columns: as many rows must do as
+# take about this part of what all methods take, at least and at most these; and wide tables are not asked.
+REFERENCE_COST = 0.16
+FEWEST_REFERENCE = 20
+MOST_REFERENCE = 100
+MOST_REFERENCE_COLUMNS = 100
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,27 @@ class Comparison:
         Methods that do not apply here, each with the reason.
     rows : ndarray of int
         Positions of the rows that were scored.
+    reference : tuple of two ndarrays, or None
+        Positions among these rows, and the areas of the best order known there; None where it was not asked.
     """
 
     results: dict[str, FlippingResult]
     left_out: dict[str, str]
     rows: NDArray
+    reference: tuple[NDArray, NDArray] | None = None
+
+    def attained(self, name: str = "neon") -> float | None:
+        """Of what the best order known gains over a random one, the part that a method gains.
+
+        The best is greedy, on the density that scores, or any method that is better; None where it was not
+        asked, or no order is better than chance.
+        """
+        if self.reference is None:
+            return None
+        rows, areas = self.reference
+        seen = {one: float(result.per_point[rows].mean()) for one, result in self.results.items()}
+        share = share_attained(seen[name], seen["random"], [*seen.values(), float(areas.mean())], "insert")
+        return share if np.isfinite(share) else None
 
     @property
     def best(self) -> str:
@@ -179,7 +201,28 @@ def compare(
             if methods is not None or name in NEEDED:
                 raise
             left_out[name] = str(error)
-    return Comparison(results, left_out, rows)
+    return Comparison(
+        results, left_out, rows, _reference(subject, rows, prepared, results, n_repeats, random_state)
+    )
+
+
+def _reference(
+    subject: Subject,
+    rows: NDArray,
+    prepared: Prepared,
+    results: dict[str, FlippingResult],
+    n_repeats: int,
+    random_state: int,
+) -> tuple[NDArray, NDArray] | None:
+    """Areas of the best order known, for as many rows as cost a small part of all that was scored."""
+    n_columns = int(subject.net.features.n_columns)
+    affordable = int(REFERENCE_COST * len(results) * len(rows) * 2 / n_columns)
+    n_rows = min(max(affordable, FEWEST_REFERENCE), len(rows), MOST_REFERENCE)
+    if n_columns > MOST_REFERENCE_COLUMNS:
+        return None
+    chosen = np.unique(np.linspace(0, len(rows) - 1, n_rows).astype(int))
+    neon = _explained(candidates()["neon"], subject, rows, prepared, random_state)
+    return chosen, best_areas(prepared, neon, chosen, n_repeats=n_repeats, random_state=random_state)
 
 
 def _explained(

@@ -115,8 +115,13 @@ def _areas(comparison: Comparison) -> str:
         "Adding columns from the most to the least relevant, the share of "
         f"rows in their cluster has an area of {neon.auc:.1f} ± {neon.error:.1f} (of 100); in random order "
         f"{floor.auc:.1f} ± {floor.error:.1f}: {difference:+.1f} ({_interval(low, high)}), "
-        f"{comparison.room:.0%} of what there is to gain."
+        f"{comparison.room:.0%} of what there is to gain.{_attained(comparison)}"
     )
+
+
+def _attained(comparison: Comparison) -> str:
+    share = comparison.attained()
+    return "" if share is None else f" That is {share:.0%} of the best order known."
 
 
 def _methods(comparison: Comparison) -> str:

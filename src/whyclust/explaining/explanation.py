@@ -35,6 +35,7 @@ from whyclust.network.values import FactoredValues, top_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+    from whyclust.answers import Sufficient
     from whyclust.auditing import Audit
     from whyclust.explaining.origin import Origin
     from whyclust.plots import Plots
@@ -322,6 +323,21 @@ class Explanation:
                 "explain the rows again, with wc.load of the network that was saved."
             )
         return self.origin
+
+    def sufficient(self, rows: Any = None, target: float = 0.95, **options: Any) -> Sufficient:
+        """Return, for each row, a smallest set of columns which, known alone, puts it into its cluster.
+
+        Parameters
+        ----------
+        rows : positions, slice, mask or labels, optional
+            Which rows; all by default.
+        target : float
+            How probable the cluster must be when only these columns are known.
+        **options
+            ``max_columns``, ``background``, ``background_size`` and ``random_state`` of
+            :func:`whyclust.answers.sufficient`.
+        """
+        return reach("sufficient")(self if rows is None else self[rows], target=target, **options)
 
     @classmethod
     def concat(cls, parts: Sequence[Explanation]) -> Explanation:

@@ -30,7 +30,7 @@ class Origin:
         What `explain_rows` was told besides the question: groups, names, labels, the method, ...; and
         the clustering itself, if it has two spaces (ACe/DeC), since the network knows only one of them.
     background : InputTable or None
-        The data that rows come from, where another method than NEON was asked.
+        The data that rows come from, where another method than NEON was asked, or some rows were taken.
     """
 
     network: Neuralized
@@ -42,7 +42,9 @@ class Origin:
         """The same for some of the rows."""
         given = self.options.get("given")
         options = self.options if given is None else {**self.options, "given": given[rows]}
-        return replace(self, table=self.table.take(rows), options=options)
+        # Rows come from the whole table: what is asked about some of them may look at the others.
+        background = self.table if self.background is None else self.background
+        return replace(self, table=self.table.take(rows), options=options, background=background)
 
     def scores(self) -> NDArray:
         """Evidence of every cluster."""

@@ -22,6 +22,7 @@ _ON_USE = {
     "answer": "whyclust.baselines.answers",
     "check_method": "whyclust.baselines.answers",
     "save": "whyclust.saving",
+    "sufficient": "whyclust.answers.sufficient",
     "summarise": "whyclust.telling.summary",
     "to_html": "whyclust.report",
 }

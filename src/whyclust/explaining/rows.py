@@ -67,7 +67,7 @@ def explain_rows(
     if prepared is not None:
         net = prepared.net
     cluster_names = read_cluster_names(names, net.clusters.tolist())
-    columns = _names(net, table)
+    columns = column_names(net, table)
     if feature_names is not None:
         columns = given_names(feature_names, table.shape[1], columns)
     grouping, grouped_names = (None, columns) if groups is None else grouping_of(groups, columns, table)
@@ -117,7 +117,7 @@ def explain_rows(
     )
 
 
-def _names(net: Neuralized, table: InputTable) -> list[str]:
+def column_names(net: Neuralized, table: InputTable) -> list[str]:
     """What columns are called: by the model, by the table, or by the kind of its rows."""
     if net.named or (table.names is None and table.kind.names(table.shape[1]) is None):
         return list(net.feature_names)

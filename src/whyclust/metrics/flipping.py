@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,19 +14,14 @@ from numpy.typing import NDArray
 from whyclust._checks import one_of, whole_number
 from whyclust._frames import to_array
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import InputTable, in_columns_of, read_input
-from whyclust.labels.surrogates import surrogate_of
+from whyclust.metrics.best_order import best_order
+from whyclust.metrics.flipping_setting import Setting, setting_of
 from whyclust.metrics.reading import (
     explanation_in,
-    in_order_of,
-    read_numbers,
     read_relevance,
     refuse_other_rows,
 )
-from whyclust.network import Neuralized
-from whyclust.network.apart import judges
-from whyclust.network.neuralizing import network_for
-from whyclust.perturbing.encoded import as_rows
+from whyclust.perturbing.encoded import Inside
 from whyclust.perturbing.imputation import Constant, Given, Imputer, KernelDensity
 from whyclust.perturbing.subject import Prepared
 
@@ -38,8 +33,6 @@ _BLOCK_NUMBERS = 1 << 20
 _ROUNDING = 0.01
 # Where a curve is not measured at every number of columns, it is at this part of them further on.
 _FINE = 32
-
-Inside = Callable[[NDArray, NDArray], NDArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +52,8 @@ class FlippingResult:
     per_repeat : ndarray of shape (n_repeats,)
         The area of all points in each repeat.
     order, imputer : str
+    random, reference : float or None
+        Areas of a random order and of the best order known, where they were asked for.
     """
 
     auc: float
@@ -68,6 +63,19 @@ class FlippingResult:
     per_repeat: NDArray
     order: str
     imputer: str
+    random: float | None = None
+    reference: float | None = None
+
+    @property
+    def attained(self) -> float | None:
+        """Of what the best order known gains over a random one, the part that this order gains.
+
+        1 for the best order itself, 0 for one like chance, below 0 for worse; None where it was not asked
+        (``reference=True``), NaN where no order is known to be better than chance.
+        """
+        if self.random is None or self.reference is None:
+            return None
+        return share_attained(self.auc, self.random, [self.reference], self.order)
 
     def __repr__(self) -> str:
         return f"<FlippingResult auc {self.auc:.2f} ± {self.error:.2f}, {self.order}, {self.imputer}>"
@@ -88,6 +96,7 @@ def flipping_auc(
     order: str = "insert",
     background: Any = None,
     leave_out: bool = True,
+    reference: bool = False,
     random_state: int = 0,
 ) -> FlippingResult:
     """Score an explanation by Algorithm 1 of the paper.
@@ -120,6 +129,10 @@ def flipping_auc(
         Leave each point out of the kernel density that fills it in. Otherwise it is often filled in from
         itself, and in its cluster whatever the order of columns. False is the paper's protocol. Of a
         background that is not X, a row with the same values is left out.
+    reference : bool
+        Score a random order and the best order known as well: greedy, by the model, on the very density that
+        scores, beginning from this explanation. What the explanation attains of it is then in ``attained``.
+        It takes as long as scoring as many explanations as there are columns.
     random_state : int
         The same number gives the same draws to all explanations, which are then compared in pairs.
 
@@ -143,8 +156,16 @@ def flipping_auc(
     one_of("order", order, ORDERS)
     n_repeats = whole_number("n_repeats", n_repeats, 1)
     random_state = whole_number("random_state", random_state, 0)
-    setting = _setting(model, X, background, explanation_in(explanation))
-    return _score(setting, explanation, imputer, n_repeats, order, leave_out, random_state)
+    explained = explanation_in(explanation)
+    setting = setting_of(model, X, background, explained)
+    scoring = _Scoring.of(setting, explained, imputer, n_repeats, order, leave_out, random_state)
+    relevance = _read_relevance(explanation, explained, setting)
+    found = scoring.score(relevance)
+    if not reference:
+        return found
+    shuffled = np.random.default_rng(random_state).random((len(setting.points), setting.n_columns))
+    best = scoring.score(scoring.best_order(relevance))
+    return replace(found, random=scoring.score(shuffled).auc, reference=best.auc)
 
 
 def flipping_of(
@@ -154,9 +175,20 @@ def flipping_of(
 
     Where there are many columns the curve is measured at some of their numbers, and straight in between.
     """
-    setting = _Setting.of(prepared)
-    steps = some_steps(setting.n_columns)
-    return _score(setting, explanation, "kde", n_repeats, "insert", True, random_state, steps)
+    setting = Setting.of(prepared)
+    scoring = _Scoring.of(setting, explanation, "kde", n_repeats, "insert", True, random_state)
+    scoring = replace(scoring, steps=some_steps(setting.n_columns))
+    return scoring.score(_read_relevance(explanation, explanation, setting))
+
+
+def best_areas(
+    prepared: Prepared, explanation: Explanation, rows: NDArray, *, n_repeats: int, random_state: int
+) -> NDArray:
+    """Areas of the best order known, for some of the rows that are prepared, on the density that scores."""
+    setting = Setting.of(prepared)
+    scoring = _Scoring.of(setting, explanation, "kde", n_repeats, "insert", True, random_state)
+    scoring = replace(scoring, rows=rows, steps=some_steps(setting.n_columns))
+    return scoring.score(scoring.best_order(_read_relevance(explanation, explanation, setting))).per_point
 
 
 def some_steps(n_columns: int) -> NDArray:
@@ -173,43 +205,99 @@ def some_steps(n_columns: int) -> NDArray:
     return np.array(steps)
 
 
-def _score(
-    setting: _Setting,
-    explanation: Any,
-    imputer: str | Callable[..., Any],
-    n_repeats: int,
-    order: str,
-    leave_out: bool,
-    random_state: int,
-    steps: NDArray | None = None,
-) -> FlippingResult:
-    explained = explanation_in(explanation)
-    relevance = _read_relevance(explanation, explained, setting)
-    clusters = setting.assigned if explained is None else explained.clusters
-    filler = _imputer(imputer, setting)
-    own = setting.own(filler) if leave_out and isinstance(filler, KernelDensity) else None
-    generator = np.random.default_rng(random_state)
-    # Reversed, removal is insertion from the least relevant column on.
-    signed = -relevance if order == "insert" else relevance
-    ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
-    hits = np.empty((setting.n_columns + 1, n_repeats, len(relevance)), dtype=np.float32)
-    for inside, rows in setting.judges(explained):
-        hits[:, :, rows] = _curves(
-            filler, own, setting, rows, ranks, clusters, inside, n_repeats, generator, steps
+def share_attained(score: float, floor: float, seen: Sequence[float], order: str) -> float:
+    """Where a score stands between chance and the best that was seen, itself among them.
+
+    >>> share_attained(80.0, 70.0, [90.0, 75.0], "insert"), share_attained(30.0, 40.0, [35.0], "delete")
+    (0.5, 1.0)
+    """
+    sign = 1.0 if order == "insert" else -1.0
+    room = max(sign * one for one in (*seen, score)) - sign * floor
+    return sign * (score - floor) / room if room > 0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class _Scoring:
+    """How orders of columns are scored: all on the same draws."""
+
+    setting: Setting
+    clusters: NDArray
+    judges: list[tuple[Inside, NDArray]]
+    filler: Imputer
+    own: NDArray | None
+    n_repeats: int
+    order: str
+    imputer: str
+    random_state: int
+    rows: NDArray
+    steps: NDArray
+
+    @classmethod
+    def of(
+        cls,
+        setting: Setting,
+        explained: Explanation | None,
+        imputer: str | Callable[..., Any],
+        n_repeats: int,
+        order: str,
+        leave_out: bool,
+        random_state: int,
+    ) -> _Scoring:
+        filler = _imputer(imputer, setting)
+        return cls(
+            setting,
+            setting.assigned if explained is None else explained.clusters,
+            setting.judges(explained),
+            filler,
+            setting.own(filler) if leave_out and isinstance(filler, KernelDensity) else None,
+            n_repeats,
+            order,
+            imputer if isinstance(imputer, str) else "given",
+            random_state,
+            np.arange(len(setting.points)),
+            np.arange(setting.n_columns + 1),
         )
-    if order == "delete":
-        hits = hits[::-1]
-    areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / setting.n_columns  # repeats × points
-    per_point = areas.mean(axis=0)
-    return FlippingResult(
-        auc=float(areas.mean()),
-        error=_standard_error(per_point if len(per_point) > 1 else areas.ravel()),
-        curve=hits.mean(axis=(1, 2)),
-        per_point=per_point,
-        per_repeat=areas.mean(axis=1),
-        order=order,
-        imputer=imputer if isinstance(imputer, str) else "given",
-    )
+
+    def score(self, relevance: NDArray) -> FlippingResult:
+        """The areas of an order of columns, the most relevant first."""
+        generator = np.random.default_rng(self.random_state)
+        # Reversed, removal is insertion from the least relevant column on.
+        signed = -relevance if self.order == "insert" else relevance
+        ranks = np.lexsort((generator.random(signed.shape), signed), axis=1)
+        hits = np.empty((relevance.shape[1] + 1, self.n_repeats, len(relevance)), dtype=np.float32)
+        for judged, rows in self._parts():
+            hits[:, :, rows] = _curves(self, rows, ranks, judged, generator)
+        hits = hits[:, :, self.rows]
+        if self.order == "delete":
+            hits = hits[::-1]
+        areas = 100.0 * (hits[1:] + hits[:-1]).sum(axis=0) / 2.0 / relevance.shape[1]  # repeats × points
+        per_point = areas.mean(axis=0)
+        return FlippingResult(
+            auc=float(areas.mean()),
+            error=_standard_error(per_point if len(per_point) > 1 else areas.ravel()),
+            curve=hits.mean(axis=(1, 2)),
+            per_point=per_point,
+            per_repeat=areas.mean(axis=1),
+            order=self.order,
+            imputer=self.imputer,
+        )
+
+    def best_order(self, seen: NDArray) -> NDArray:
+        """Relevance by which columns come in the best order known, given that of an order to begin with."""
+        found = np.zeros((len(self.setting.points), self.setting.n_columns))
+        # Other draws than those that score: an order must not be good by their chance.
+        generator = np.random.default_rng([self.random_state, 1])
+        for judged, rows in self._parts():
+            found[rows] = best_order(
+                self.filler, self.own, self.setting, rows, self.clusters, judged, self.order, seen, generator
+            )
+        return found
+
+    def _parts(self) -> Iterator[tuple[Inside, NDArray]]:
+        for judged, rows in self.judges:
+            kept = rows[np.isin(rows, self.rows)]
+            if len(kept):
+                yield judged, kept
 
 
 def _standard_error(values: NDArray) -> float:
@@ -217,24 +305,16 @@ def _standard_error(values: NDArray) -> float:
 
 
 def _curves(
-    filler: Imputer,
-    own: NDArray | None,
-    setting: _Setting,
-    rows: NDArray,
-    ranks: NDArray,
-    clusters: NDArray,
-    inside: Inside,
-    n_repeats: int,
-    generator: np.random.Generator,
-    steps: NDArray | None,
+    scoring: _Scoring, rows: NDArray, ranks: NDArray, inside: Inside, generator: np.random.Generator
 ) -> NDArray:
     """g_c of these rows for every number of known columns, draw and point, block by block."""
-    points, ranks, clusters = setting.points[rows], ranks[rows], clusters[rows]
+    filler, own, setting, n_repeats = scoring.filler, scoring.own, scoring.setting, scoring.n_repeats
+    points, ranks, clusters = setting.points[rows], ranks[rows], scoring.clusters[rows]
     n_points, n_columns = ranks.shape
     size = max(1, _BLOCK_NUMBERS // max(filler.n_rows, n_repeats * points.shape[1], 1))
     hits = np.empty((n_columns + 1, n_repeats, n_points), dtype=np.float32)
-    measured = np.arange(n_columns + 1) if steps is None else steps
-    wanted = set(measured.tolist())
+    measured = scoring.steps.tolist()
+    wanted = set(measured)
     for start in range(0, n_points, size):
         block = slice(start, start + size)
         path = filler.path(points[block], setting.sources)
@@ -248,144 +328,14 @@ def _curves(
             drawn = path.sample(n_repeats if step < n_columns else 1, generator)
             found = inside(drawn.reshape(-1, points.shape[1]), np.tile(clusters[block], len(drawn)))
             hits[step, :, block] = found.reshape(len(drawn), -1)
-    for before, after in pairwise(measured.tolist()):
+    for before, after in pairwise(measured):
         for step in range(before + 1, after):
             share = np.float32((step - before) / (after - before))
             hits[step] = (1 - share) * hits[before] + share * hits[after]
     return hits
 
 
-@dataclass(frozen=True, eq=False)
-class _Setting:
-    """Points in numbers, where their columns come from, how they are assigned, and the background."""
-
-    table: InputTable
-    points: NDArray
-    sources: NDArray
-    predict: Callable[[NDArray], NDArray]
-    known: NDArray
-    given_names: list[str] | None = None
-    prepared: Prepared | None = None
-
-    @classmethod
-    def of(cls, prepared: Prepared, given_names: list[str] | None = None) -> _Setting:
-        """The points of rows that are prepared."""
-        rows = prepared.rows
-        return cls(
-            prepared.table,
-            rows.points,
-            rows.sources,
-            lambda points: rows.net.predict_rows(as_rows(points)),
-            prepared.background,
-            given_names,
-            prepared,
-        )
-
-    @property
-    def assigned(self) -> NDArray:
-        """The cluster of each point."""
-        return self.predict(self.points) if self.prepared is None else self.prepared.assigned
-
-    @property
-    def density(self) -> KernelDensity:
-        """The kernel density of the background."""
-        return KernelDensity.fit(self.known) if self.prepared is None else self.prepared.density
-
-    def own(self, density: KernelDensity) -> NDArray:
-        """The row of the density that each point is itself, −1 where it is not among them."""
-        if self.prepared is not None:
-            return self.prepared.own
-        if self.known is self.points:
-            return density.at(np.arange(len(self.points)))
-        return density.equal_to(self.points)
-
-    @property
-    def order(self) -> NDArray | None:
-        """Where the model's columns are in X, if it has them in another order."""
-        if self.given_names is None or self.table.names in (None, self.given_names):
-            return None
-        return np.array([self.given_names.index(name) for name in self.table.names or []], dtype=np.intp)
-
-    @property
-    def n_columns(self) -> int:
-        return self.table.shape[1]
-
-    def judges(self, explained: Explanation | None) -> list[tuple[Inside, NDArray]]:
-        """Whether points are in clusters, and the rows for which this is asked.
-
-        Each row is judged by the decision that was explained: rows of clusters leave noise aside, and
-        where a probability must exceed a threshold, that is the question.
-        """
-        every = np.arange(len(self.points))
-        if self.prepared is None:
-            return [(lambda points, clusters: self.predict(points) == clusters, every)]
-        net = self.prepared.rows.net
-        parts = [(net, every)]
-        if explained is not None:
-            parts = judges(net, explained.clusters, explained.assigned)
-        return [(_inside(net), rows) for net, rows in parts]
-
-
-def _inside(net: Neuralized) -> Inside:
-    if net.pool.threshold is None:
-        return lambda points, clusters: net.predict_rows(as_rows(points)) == clusters
-    return lambda points, clusters: net.evidence_rows(as_rows(points), cluster=clusters) > 0
-
-
-def _setting(model: Any, X: Any, background: Any, explained: Explanation | None) -> _Setting:
-    threshold = None
-    if explained is not None:
-        X = in_order_of(explained, X)
-        threshold = explained.question.threshold
-        if explained.question.duel:
-            raise ValueError(
-                "explanation compares with one competitor (against=), but here it is asked whether a row is "
-                "in its cluster: explain without against=."
-            )
-    if background is not None:
-        background = in_columns_of(background, read_input(X))
-    if callable(model) and not hasattr(model, "predict") and not hasattr(model, "fit"):
-        if threshold is not None:
-            raise ValueError(
-                f"explanation asks whether a probability exceeds {threshold:g}, but the model is a function "
-                "that returns clusters: pass the model itself."
-            )
-        points = read_numbers(X)
-        known = points if background is None else read_numbers(background, "background")
-        if known.shape[1] != points.shape[1]:
-            raise ValueError(f"background has {known.shape[1]} columns, but X has {points.shape[1]}.")
-        table = read_input(X)
-        sources = np.arange(points.shape[1])
-        return _Setting(table, points, sources, _checked(model), known, given_names=table.names)
-    labelled = surrogate_of(model, X)
-    if labelled is not None:
-        model, X = labelled.model, labelled.table
-    table = read_input(X)
-    net = network_for(model, table, threshold=threshold)
-    asked = net.pool.threshold
-    if explained is not None and threshold != asked:
-        raise ValueError(
-            "explanation asks which cluster is the most probable, but the model whether a probability "
-            f"exceeds {asked:g}: explain this very model."
-        )
-    given = table.names or (list(net.feature_names) if net.named else None)
-    return _Setting.of(Prepared.of(net, net.match(table), background), given)
-
-
-def _checked(function: Callable[[NDArray], Any]) -> Callable[[NDArray], NDArray]:
-    def predict(points: NDArray) -> NDArray:
-        found = np.asarray(function(points))
-        if found.shape != (len(points),):
-            raise ValueError(
-                f"The model, a function, returned shape {found.shape} for {len(points)} points, expected one "
-                "cluster for each."
-            )
-        return found
-
-    return predict
-
-
-def _read_relevance(given: Any, explained: Explanation | None, setting: _Setting) -> NDArray:
+def _read_relevance(given: Any, explained: Explanation | None, setting: Setting) -> NDArray:
     """Relevance of these very rows by this very model, which must put their columns in some order."""
     table = setting.table
     relevance = read_relevance(given, "explanation", setting.given_names, table.row_labels)
@@ -419,7 +369,7 @@ def _same(data: Any, other: Any) -> bool:
     return bool(np.array_equal(first, second, equal_nan=True))
 
 
-def _imputer(imputer: str | Callable[..., Any], setting: _Setting) -> Imputer:
+def _imputer(imputer: str | Callable[..., Any], setting: Setting) -> Imputer:
     if callable(imputer):
         return Given(imputer)
     if imputer == "kde":

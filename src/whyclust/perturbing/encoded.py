@@ -6,6 +6,7 @@ categories are numbers and nothing is missing, and hands the result back in the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +18,22 @@ from whyclust.network.network import Neuralized
 # Perturbed copies of rows are dense: more numbers than this were not meant.
 _MOST_NUMBERS = 1 << 28
 
+Inside = Callable[[NDArray, NDArray], NDArray]
+
 
 def as_rows(points: NDArray) -> InputTable:
     """Points in encoded columns as a table, for networks that read those."""
     return InputTable(points, None, None)
+
+
+def inside(net: Neuralized) -> Inside:
+    """Whether points in encoded columns are in clusters: by the decision that the network explains.
+
+    Where a probability must exceed a threshold, that is the question.
+    """
+    if net.pool.threshold is None:
+        return lambda points, clusters: net.predict_rows(as_rows(points)) == clusters
+    return lambda points, clusters: net.evidence_rows(as_rows(points), cluster=clusters) > 0
 
 
 @dataclass(frozen=True, eq=False)

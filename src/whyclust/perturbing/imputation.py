@@ -8,7 +8,7 @@ the others. The paper samples them from a kernel density estimate, given the kno
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -42,13 +42,23 @@ class Path(ABC):
 
     def reveal(self, columns: NDArray) -> None:
         """Make one more column known, a column for each point."""
+        for rows, encoded in self._places(columns):
+            self.known[rows, encoded] = True
+            self.learn(rows, encoded)
+
+    def conceal(self, columns: NDArray) -> None:
+        """Make a column unknown again, one for each point that was known there."""
+        for rows, encoded in self._places(columns):
+            self.known[rows, encoded] = False
+            self.forget(rows, encoded)
+
+    def _places(self, columns: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
+        """Points, and an encoded column of each, until all of the columns' are named."""
         # Columns that the model does not read have no encoded column.
         inside = np.flatnonzero(columns < len(self._encoded))
         for place in range(self._encoded.shape[1]):
             encoded = self._encoded[columns[inside], place]
-            rows, encoded = inside[encoded >= 0], encoded[encoded >= 0]
-            self.known[rows, encoded] = True
-            self.learn(rows, encoded)
+            yield inside[encoded >= 0], encoded[encoded >= 0]
 
     def sample(self, n_draws: int, generator: np.random.Generator) -> NDArray:
         """Points with unknown columns filled in, of shape (draws, n_points, n_encoded)."""
@@ -58,6 +68,9 @@ class Path(ABC):
 
     def learn(self, rows: NDArray, encoded: NDArray) -> None:  # noqa: B027
         """Take note of encoded columns, one for each of these points, that became known."""
+
+    def forget(self, rows: NDArray, encoded: NDArray) -> None:  # noqa: B027
+        """Take note of encoded columns, one for each of these points, that are not known any more."""
 
     def leave_out(self, own: NDArray) -> None:  # noqa: B027
         """Fill no point in from itself: `own` is its row among those of the imputer, −1 where it has none.
@@ -258,13 +271,20 @@ class _DensityPath(Path):
         self.distances[among, own[among]] = np.inf
 
     def learn(self, rows: NDArray, encoded: NDArray) -> None:
-        difference = self.scaled_rows[encoded]
-        difference -= self.scaled_points[rows, encoded][:, None]
-        np.multiply(difference, difference, out=difference)
+        difference = self._squares(rows, encoded)
         if len(rows) == len(self.points):
             self.distances += difference
         else:
             self.distances[rows] += difference
+
+    def forget(self, rows: NDArray, encoded: NDArray) -> None:
+        # Rounding must not leave a distance below zero.
+        self.distances[rows] = np.maximum(self.distances[rows] - self._squares(rows, encoded), 0.0)
+
+    def _squares(self, rows: NDArray, encoded: NDArray) -> NDArray:
+        difference = self.scaled_rows[encoded]
+        difference -= self.scaled_points[rows, encoded][:, None]
+        return np.multiply(difference, difference, out=difference)
 
     def guess(self, n_draws: int, generator: np.random.Generator) -> NDArray:
         chosen = choose(self.distances, generator.random((n_draws, len(self.points))))
