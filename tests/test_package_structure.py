@@ -31,6 +31,7 @@ LAYERS = [
     ["labels"],
     ["explaining"],
     ["select", "telling"],
+    ["answers"],
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],

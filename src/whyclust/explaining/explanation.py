@@ -16,6 +16,7 @@ from whyclust._extras import missing
 from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.explaining.answering import Answering
 from whyclust.explaining.choosing import long_frame, place_of, positions_of, relevance_of, unfit_rows
 from whyclust.explaining.left_out import with_data, without_data
 from whyclust.explaining.naming import read_cluster_names
@@ -39,7 +40,7 @@ _USUAL_MEMBERS = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation:
+class Explanation(Answering):
     """Why each row is in a cluster.
 
     ``values.sum(axis=1) + base_values == explained``, to rounding. A positive value speaks for

@@ -1,0 +1,170 @@
+"""The nearest point beyond a border that is bent: kernels, mixtures, surrogates with noise, encoders.
+
+Ways from the row to rows of the other cluster are cut where they cross the border. From the nearest crossings
+the border is followed: it is taken for flat where one stands, the nearest point of that is found exactly, and
+so on (the iteration of Hasofer and Lind). What is nearest among all points that the network puts on the other
+side wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from whyclust.answers._changeable import Changeable
+from whyclust.answers._projection import Box, length_of, nearest, sparsest
+from whyclust.answers._regions import Piece
+from whyclust.network.gradient import gradient
+from whyclust.network.network import Neuralized
+from whyclust.perturbing.encoded import as_rows
+
+# Ways that are cut, crossings that are followed, steps along the border, and columns that SLSQP takes well.
+_WAYS = 60
+_FOLLOWED = 6
+_STEPS = 25
+_MOST_COLUMNS = 60
+# Each round of cutting leaves one of so many parts of a way.
+_PARTS = 16
+_ROUNDS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class BentBorder:
+    """The border between a row and another cluster, in scaled columns around the row.
+
+    `own` and `to` are clusters' ids; `to` is None where any other cluster will do.
+    """
+
+    net: Neuralized
+    start: NDArray
+    movable: NDArray
+    unit: NDArray
+    own: Any
+    to: Any
+    sparse: bool
+    step: float
+    rows: NDArray
+
+    @classmethod
+    def around(
+        cls, row: Changeable, start: NDArray, own: int, to: int | None, sparse: bool, step: float
+    ) -> BentBorder:
+        """The border around a row, with the data to look for other clusters in."""
+        net, unit = row.row.net, row.scale[row.movable]
+        typical = net.head.typical_points(net.features.folded) if net.features.trunk is None else None
+        rows = row.data if typical is None or net.features.norm else np.concatenate([row.data, typical[0]])
+        changes = (rows[:, row.movable] - start[row.movable]) * unit
+        goal = None if to is None else net.clusters[to]
+        return cls(net, start, row.movable, unit, net.clusters[own], goal, sparse, step, changes)
+
+    def points(self, changes: NDArray) -> NDArray:
+        """Encoded points of changes of the row."""
+        points = np.repeat(self.start[None], len(changes), axis=0)
+        points[:, self.movable] += changes / self.unit
+        return points
+
+    def assigned(self, changes: NDArray) -> NDArray:
+        """The clusters of changed rows."""
+        return self.net.predict_rows(as_rows(self.points(changes)))
+
+    def reached(self, changes: NDArray) -> NDArray:
+        """Whether they are where they are to be."""
+        found = self.assigned(changes)
+        return found != self.own if self.to is None else found == self.to
+
+    def nearest(self, box: Box) -> NDArray | None:
+        """The shortest change that was found within the box; None where none was."""
+        nothing = np.clip(np.zeros(len(self.movable)), *box)
+        if self.reached(nothing[None])[0]:
+            return nothing
+        if not len(self.movable):
+            return None
+        ends = np.unique(np.clip(self.rows, *box), axis=0)
+        ends = ends[self.reached(ends)]
+        if not len(ends):
+            return None
+        ends = ends[np.argsort([length_of(end, self.sparse) for end in ends], kind="stable")[:_WAYS]]
+        crossings = self._cut(np.repeat(nothing[None], len(ends), axis=0), ends)
+        order = np.argsort([length_of(crossing, self.sparse) for crossing in crossings], kind="stable")
+        followed = [self._followed(crossing, box) for crossing in self._varied(crossings[order])]
+        best = min(followed, key=lambda change: length_of(change, self.sparse))
+        further = np.clip(best * (1.0 + self.step), *box)
+        return further if self.reached(further[None])[0] else best
+
+    def _varied(self, crossings: NDArray) -> NDArray:
+        """The nearest crossings, and the nearest into each further cluster."""
+        _, first = np.unique(self.assigned(crossings), return_index=True)
+        among = np.concatenate([np.arange(min(_FOLLOWED, len(crossings))), first])
+        return crossings[np.unique(among)[: 2 * _FOLLOWED]]
+
+    def _cut(self, before: NDArray, beyond: NDArray) -> NDArray:
+        """Points just beyond the border, on the ways from points before it."""
+        shares = np.linspace(0.0, 1.0, _PARTS + 1)[None, :, None]
+        rows = np.arange(len(before))
+        for _ in range(_ROUNDS):
+            between = before[:, None] + shares * (beyond - before)[:, None]
+            crossed = self.reached(between.reshape(-1, before.shape[1])).reshape(between.shape[:2])
+            crossed[:, -1] = True
+            first = np.maximum(crossed.argmax(axis=1), 1)
+            before, beyond = between[rows, first - 1], between[rows, first]
+        return beyond
+
+    def _border(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
+        """Evidence for the target against each competitor, and its slopes along the change."""
+        others = (
+            [self.own] if self.to is None else [one for one in self.net.clusters.tolist() if one != target]
+        )
+        table = as_rows(np.repeat(self.points(change[None]), len(others), axis=0))
+        question = {"cluster": np.full(len(others), target), "against": np.array(others)}
+        values = self.net.evidence_rows(table, **question)
+        return values, gradient(self.net, table, **question)[:, self.movable] / self.unit
+
+    def _followed(self, change: NDArray, box: Box) -> NDArray:
+        """The shortest change that is met on the way along the border."""
+        target = self.assigned(change[None])[0]
+        best, at = change, change
+        for _ in range(_STEPS):
+            values, slopes = self._border(at, target)
+            if not np.isfinite(slopes).all():
+                break
+            levels = slopes @ at - values + self.step * np.linalg.norm(slopes, axis=1)
+            flat = (sparsest if self.sparse else nearest)(Piece(slopes, levels), box)
+            if flat is None:
+                break
+            if not self.reached(flat[None])[0]:
+                flat = self._cut(flat[None], best[None])[0]
+            moved = length_of(flat - at, False)
+            at = flat if length_of(flat, self.sparse) < length_of(best, self.sparse) else (at + flat) / 2
+            if length_of(flat, self.sparse) < length_of(best, self.sparse):
+                best = flat
+            if moved <= 1e-9 * max(1.0, length_of(best, False)):
+                break
+        return best if self.sparse or len(best) > _MOST_COLUMNS else self._polished(best, target, box)
+
+    def _polished(self, change: NDArray, target: Any, box: Box) -> NDArray:
+        """SLSQP from there; its answer counts if the network agrees and it is nearer."""
+        border: Any = {
+            "type": "ineq",
+            "fun": lambda y: self._border(y, target)[0],
+            "jac": lambda y: self._border(y, target)[1],
+        }
+        settings: Any = {"maxiter": 60, "ftol": 1e-10}
+        found = minimize(
+            lambda y: float(y @ y),
+            change,
+            jac=lambda y: 2.0 * y,
+            method="SLSQP",
+            bounds=list(zip(*box, strict=True)),
+            constraints=border,
+            options=settings,
+        ).x
+        if not np.isfinite(found).all():
+            return change
+        found = np.clip(found, *box)
+        if not self.reached(found[None])[0]:
+            found = self._cut(found[None], change[None])[0]
+        return found if length_of(found, False) < length_of(change, False) else change
