@@ -147,24 +147,25 @@ class BentBorder:
 
     def _polished(self, change: NDArray, target: Any, box: Box) -> NDArray:
         """SLSQP from there; its answer counts if the network agrees and it is nearer."""
-        border: Any = {
-            "type": "ineq",
-            "fun": lambda y: self._border(y, target)[0],
-            "jac": lambda y: self._border(y, target)[1],
+        options: Any = {
+            "jac": lambda y: 2.0 * y,
+            "method": "SLSQP",
+            "bounds": list(zip(*box, strict=True)),
+            "constraints": {
+                "type": "ineq",
+                "fun": lambda y: self._border(y, target)[0],
+                "jac": lambda y: self._border(y, target)[1],
+            },
+            "options": {"maxiter": 60, "ftol": 1e-10},
         }
-        settings: Any = {"maxiter": 60, "ftol": 1e-10}
-        found = minimize(
-            lambda y: float(y @ y),
-            change,
-            jac=lambda y: 2.0 * y,
-            method="SLSQP",
-            bounds=list(zip(*box, strict=True)),
-            constraints=border,
-            options=settings,
-        ).x
+        found = minimize(_squared, change, **options).x
         if not np.isfinite(found).all():
             return change
         found = np.clip(found, *box)
         if not self.reached(found[None])[0]:
             found = self._cut(found[None], change[None])[0]
         return found if length_of(found, False) < length_of(change, False) else change
+
+
+def _squared(change: NDArray) -> float:
+    return float(change @ change)

@@ -28,11 +28,15 @@ _MOST_VALUES = 200
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Columns that are tried value by value, together: encoded positions, options, and the user's values."""
+    """Columns that are tried value by value, together: encoded positions, options, and the user's values.
+
+    It is not `complete` where there were too many values to try them all.
+    """
 
     positions: NDArray
     options: NDArray
     values: list[dict[int, Any]]
+    complete: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +131,7 @@ class Changeable:
         kinds = {}
         for column in np.unique(sources).tolist():
             positions = np.flatnonzero(sources == column)
-            if column in self.asked.fixed or not self.scale[positions].any() or column in grouped:
+            if column in self.asked.fixed | grouped or not self.scale[positions].any():
                 continue
             kinds[column] = self._kind(column, positions)
         return kinds
@@ -150,18 +154,17 @@ class Changeable:
             return "choice"
         widest = int(np.abs(rises).argmax())
         try:
-            middle = self.encode(column, np.array([(distinct[widest] + distinct[widest + 1]) / 2]))[
-                0, positions[0]
-            ]
+            between = (distinct[widest] + distinct[widest + 1]) / 2
+            middle = self.encode({column: np.array([between])})[0, positions[0]]
         except ValueError:  # an encoder that knows the data's values only
             return "choice"
         ends = sorted(encoded[first][[widest, widest + 1]])
         return "bent" if ends[0] < middle < ends[1] else "choice"
 
-    def encode(self, column: int, values: Any) -> NDArray:
-        """The row in encoded columns, with other values of one column."""
-        rows = take_rows(self.table.data, np.full(len(values), self.position))
-        rows = with_values(rows, {column: values})
+    def encode(self, changes: Mapping[int, Any]) -> NDArray:
+        """The row in encoded columns, once for each of other values of some columns."""
+        count = len(next(iter(changes.values())))
+        rows = with_values(take_rows(self.table.data, np.full(count, self.position)), changes)
         return np.asarray(self.net.features.encode(rows), dtype=np.float64)
 
     @cached_property
@@ -196,7 +199,7 @@ class Changeable:
     def _bent_ends(self, column: int, position: int, ends: NDArray) -> NDArray:
         values = column_values(self.sample.data, column).astype(float)
         ends = np.clip(ends, np.nanmin(values), np.nanmax(values))
-        return np.sort(self.encode(column, ends)[:, position])
+        return np.sort(self.encode({column: ends})[:, position])
 
     @cached_property
     def choices(self) -> list[Choice]:
@@ -205,15 +208,23 @@ class Changeable:
         return found + [self._group(group) for group in self.asked.groups]
 
     def _choice(self, column: int) -> Choice:
-        positions = np.flatnonzero(self.net.features.sources == column)
-        values = self._tried(column)
-        options = self.encode(column, values)[:, positions] if len(values) else np.empty((0, len(positions)))
-        own = self.start[positions]
-        other = (options != own).any(axis=1)
-        tried = [{column: value} for value, differs in zip(values, other, strict=True) if differs]
-        return Choice(positions, np.concatenate([own[None], options[other]]), [{}, *tried])
+        values, complete = self._tried(column)
+        return self._tried_one_by_one((column,), {column: values}, complete)
 
-    def _tried(self, column: int) -> Any:
+    def _group(self, group: tuple[int, ...]) -> Choice:
+        """Columns of zeros with a single one."""
+        return self._tried_one_by_one(group, dict(zip(group, np.eye(len(group)), strict=True)), True)
+
+    def _tried_one_by_one(self, columns: tuple[int, ...], values: dict[int, Any], complete: bool) -> Choice:
+        positions = np.flatnonzero(np.isin(self.net.features.sources, columns))
+        own = self.start[positions]
+        encoded = self.encode(values)[:, positions] if len(values[columns[0]]) else own[None][:0]
+        other = np.flatnonzero((encoded != own).any(axis=1))
+        tried = [{column: values[column][place] for column in columns} for place in other]
+        return Choice(positions, np.concatenate([own[None], encoded[other]]), [{}, *tried], complete)
+
+    def _tried(self, column: int) -> tuple[Any, bool]:
+        """Values of a column that are tried, and whether they are all that there are."""
         import pandas as pd
 
         values = pd.Series(column_values(self.sample.data, column)).dropna()
@@ -225,18 +236,10 @@ class Changeable:
             found = values.value_counts().index.to_numpy()
             if found.dtype.kind in "iuf":
                 found = np.sort(found[(found >= low) & (found <= high)])
-        if len(found) > _MOST_VALUES and found.dtype.kind in "iuf":
+        complete = len(found) <= _MOST_VALUES
+        if not complete and found.dtype.kind in "iuf":
             found = found[np.linspace(0, len(found) - 1, _MOST_VALUES).round().astype(int)]
-        return found[:_MOST_VALUES]
-
-    def _group(self, group: tuple[int, ...]) -> Choice:
-        """Columns of zeros with a single one."""
-        positions = np.array([np.flatnonzero(self.net.features.sources == column)[0] for column in group])
-        options, own = np.eye(len(group)), self.start[positions]
-        values = [dict(zip(group, option.tolist(), strict=True)) for option in options]
-        other = (options != own).any(axis=1)
-        tried = [value for value, differs in zip(values, other, strict=True) if differs]
-        return Choice(positions, np.concatenate([own[None], options[other]]), [{}, *tried])
+        return found[:_MOST_VALUES], complete
 
     # --- back to the user -----------------------------------------------------------------------
 
@@ -260,11 +263,13 @@ class Changeable:
             return wanted
         values = column_values(self.sample.data, column).astype(float)
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
-        rising = bool(np.subtract(*self.encode(column, np.array([high, low]))[:, position]) > 0)
-        for _ in range(60):
-            middle = (low + high) / 2
-            before = (self.encode(column, np.array([middle]))[0, position] < wanted) == rising
-            low, high = (middle, high) if before else (low, middle)
+        rising = bool(np.subtract(*self.encode({column: np.array([high, low])})[:, position]) > 0)
+        for _ in range(10):  # each leaves one part of 64
+            tried = np.linspace(low, high, 65)
+            encoded = self.encode({column: tried})[:, position]
+            before = encoded < wanted if rising else encoded > wanted
+            first = min(max(int(before.argmin()), 1), 64)
+            low, high = float(tried[first - 1]), float(tried[first])
         return (low + high) / 2
 
 
@@ -295,6 +300,8 @@ def read_asked(names: list[str], fixed: Any, bounds: Any, whole: Any, *, sparse:
     groups = [one for one in _listed(whole) if isinstance(one, (list, tuple, set, frozenset))]
     single = [one for one in _listed(whole) if not isinstance(one, (list, tuple, set, frozenset))]
     limits: dict[int, tuple[float, float]] = {}
+    held = frozenset(place_among(names, column, "fixed") for column in _listed(fixed))
+    together = [tuple(sorted(place_among(names, column, "whole") for column in group)) for group in groups]
     if isinstance(bounds, str) and bounds != "data":
         raise ValueError(f"bounds={bounds!r}, expected 'data' or a mapping of columns to (lowest, highest).")
     if bounds is not None and not isinstance(bounds, (str, Mapping)):
@@ -304,10 +311,10 @@ def read_asked(names: list[str], fixed: Any, bounds: Any, whole: Any, *, sparse:
     for column, pair in bounds.items() if isinstance(bounds, Mapping) else ():
         limits[place_among(names, column, "bounds")] = _pair(column, pair)
     return Asked(
-        frozenset(place_among(names, column, "fixed") for column in _listed(fixed)),
+        held,
         limits,
         frozenset(place_among(names, column, "whole") for column in single),
-        tuple(tuple(place_among(names, column, "whole") for column in group) for group in groups),
+        tuple(found for found in together if not held & set(found)),  # one that is fixed fixes all of them
         within_data=bounds == "data" or (bounds is None and sparse),
     )
 

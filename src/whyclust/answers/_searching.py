@@ -47,7 +47,7 @@ class Search:
         """The nearest point that was found; None where there is none."""
         row, bent = self.row, self.bent
         best: Found | None = None
-        tried = 0
+        tried, known = 0, not bent and all(choice.complete for choice in row.choices)
         for cost, options in cheapest_first(row.choices, row.scale, row.start, self.sparse):
             if best is not None and cost >= best.distance:
                 return best
@@ -73,7 +73,7 @@ class Search:
                     # What rounding moves, does not move.
                     change[np.abs(change) <= 1e-11 * distance] = 0.0
                     point[row.movable] += change / row.scale[row.movable]
-                    best = Found(point, chosen, float(distance), complete and not bent)
+                    best = Found(point, chosen, float(distance), complete and known)
         return best
 
     @property

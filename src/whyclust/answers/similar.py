@@ -60,8 +60,8 @@ class SimilarRows:
         alone = len(self.labels) == 1
         mainly = f", mainly {join(self.shared)}" if self.shared else ""
         return (
-            f"{'Row' if alone else 'Rows'} {rows} {'is' if alone else 'are'} in {self.told} for the reason nearest "
-            f"to that of row {self.row}{mainly} (cosine of relevance {self.similarity[-1]:.2f} or more)."
+            f"{'Row' if alone else 'Rows'} {rows} {'is' if alone else 'are'} in {self.told} for the reason "
+            f"nearest to that of row {self.row}{mainly} (cosine {self.similarity[-1]:.2f} or more)."
         )
 
 

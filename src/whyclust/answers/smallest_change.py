@@ -80,15 +80,17 @@ class SmallestChange:
 
 
 def _one(column: str, before: Any, after: Any) -> str:
-    numbers = all(
-        isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        for value in (before, after)
-    )
-    if numbers and np.isfinite(before):
+    """A change in words; what is missing is a number that is none, or nothing."""
+    if _is_number(before) and _is_number(after) and before == before:
         told = compared(float(after), float(before))
         return f"{column} were {told[0]} instead of {told[1]}"
+    shown = number(float(after)) if _is_number(after) else str(after)
     missing = before is None or before != before
-    return f"{column} were {after} instead of {'missing' if missing else before}"
+    return f"{column} were {shown} instead of {'missing' if missing else before}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 def smallest_change(
@@ -181,7 +183,7 @@ class Subject:
 
     def place(self, cluster: Any) -> int:
         """The position of a cluster among the network's."""
-        found = np.flatnonzero(self.net.clusters == cluster)
+        found = np.flatnonzero(self.net.clusters == cluster) if np.ndim(cluster) == 0 else np.empty(0)
         if len(found) != 1:
             known = ", ".join(str(one) for one in self.net.clusters.tolist()[:10])
             raise ValueError(f"to={cluster!r} is no cluster, expected one of {known}.")
@@ -221,16 +223,18 @@ class Subject:
         where = "any other cluster" if goal is None else self.explanation.named(self.net.clusters[goal])
         limits = []
         if asked.fixed:
-            limits.append(f"{join([self.names[column] for column in sorted(asked.fixed)][:5])} fixed")
+            names = [self.names[column] for column in sorted(asked.fixed)]
+            more = [counted(len(names) - 3, "further column")] if len(names) > 3 else []
+            limits.append(f"{join([*names[:3], *more])} fixed")
         if asked.bounds or asked.within_data:
             limits.append("these bounds" if asked.bounds else "values within the data's range")
         if asked.whole or asked.groups:
             limits.append("whole numbers")
-        given = f" with {join(limits)}" if limits else ""
+        given = f", with {join(limits)}" if limits else ""
         found = "was found" if bent else "exists"
         remedy = "free a column or widen the bounds" if limits else "choose another cluster"
         row = f"row {self.explanation.index[position]}, which is in {self.explanation.named(own)}"
-        return f"No point of {where} {found} for {row},{given}: {remedy}."
+        return f"No point of {where} {found} for {row}{given}: {remedy}."
 
     def _answer(
         self, row: Changeable, point: Any, found: Found, own: Any, landed: Any, step: float, sparse: bool
@@ -277,5 +281,4 @@ def plain(value: Any) -> Any:
 
 def _dtype(values: Sequence[Any]) -> Any:
     """Numbers stay numbers; a table of texts and numbers holds both."""
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-    return np.float64 if numbers else object
+    return np.float64 if all(_is_number(value) for value in values) else object
