@@ -30,7 +30,7 @@ from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogat
 
 HEADS = {
     "k-means": lambda k: KMeans(k, n_init=1, random_state=0),
-    "k-means, scaled": lambda k: make_pipeline(StandardScaler(), KMeans(k, n_init=1, random_state=0)),
+    "scaled k-means": lambda k: make_pipeline(StandardScaler(), KMeans(k, n_init=1, random_state=0)),
     "k-means behind PCA": lambda k: make_pipeline(
         StandardScaler(), PCA(2), KMeans(k, n_init=1, random_state=0)
     ),
@@ -38,7 +38,7 @@ HEADS = {
     "Birch": lambda k: Birch(n_clusters=k, threshold=1.5),
     "soft k-means": lambda k: SoftKMeans(k, random_state=0),
     "tied mixture": lambda k: GaussianMixture(k, covariance_type="tied", random_state=0),
-    "clustering module, EM": lambda k: ClusteringModuleEM(k, random_state=0),
+    "clustering module by EM": lambda k: ClusteringModuleEM(k, random_state=0),
     "mean shift with orphans": lambda k: make_pipeline(
         StandardScaler(), MeanShift(bandwidth=1.3, cluster_all=False)
     ),
@@ -167,7 +167,7 @@ def page(result: dict[str, Any]) -> str:
     lines = [
         "# Smallest change, beside SLSQP",
         "",
-        f"Measured by `benchmarks/smallest_change.py`: {result['fits']} random cases for each head, "
+        f"Measured by `benchmarks/smallest_change.py`: up to {result['fits']} random cases for each head, "
         f"{result['minutes']:.0f} minutes. 'Found': a point was found; otherwise the limits allow none. "
         "'Missed': SLSQP found a point, we none. 'Within 1 %': of the shortest way that SLSQP found, of "
         "those that both found. 'Shorter': by more than 1 %. 'Verified': the network's and the model's own "
@@ -213,9 +213,12 @@ def all_rows(rows: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    options = arguments(__doc__, "quick fresh sets jobs out", sets="only these heads").parse_args()
-    heads = ("k-means, scaled", "full mixture") if options.quick else tuple(HEADS)
+    options = arguments(
+        __doc__, "quick fresh sets seeds jobs out", sets="only these heads, separated by commas"
+    ).parse_args()
+    heads = ("scaled k-means", "full mixture") if options.quick else tuple(HEADS)
     count, rows = (3, 2000) if options.quick else (500, 100_000)
+    count = options.seeds or count
     timed = all_rows(rows)
     measure_sets(
         options, "smallest_change", heads, one_case, page, n_fits=count, finish=summary, all_rows=timed

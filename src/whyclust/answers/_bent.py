@@ -89,17 +89,14 @@ class BentBorder:
             return None
         ends = ends[np.argsort([length_of(end, self.sparse) for end in ends], kind="stable")[:_WAYS]]
         crossings = self._cut(np.repeat(nothing[None], len(ends), axis=0), ends)
-        order = np.argsort([length_of(crossing, self.sparse) for crossing in crossings], kind="stable")
-        followed = [self._followed(crossing, box) for crossing in self._varied(crossings[order])]
+        lengths = np.array([length_of(crossing, self.sparse) for crossing in crossings])
+        # On the border rounding may say otherwise of a row alone than of the same row among others.
+        landed = self.assigned(crossings)
+        landed = np.where(landed == self.own, self.assigned(ends), landed)
+        followed = [self._followed(crossings[way], landed[way], box) for way in _varied(lengths, landed)]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
         further = np.clip(best * (1.0 + self.step), *box)
         return further if self.reached(further[None])[0] else best
-
-    def _varied(self, crossings: NDArray) -> NDArray:
-        """The nearest crossings, and the nearest into each further cluster."""
-        _, first = np.unique(self.assigned(crossings), return_index=True)
-        among = np.concatenate([np.arange(min(_FOLLOWED, len(crossings))), first])
-        return crossings[np.unique(among)[: 2 * _FOLLOWED]]
 
     def _cut(self, before: NDArray, beyond: NDArray) -> NDArray:
         """Points just beyond the border, on the ways from points before it."""
@@ -123,9 +120,8 @@ class BentBorder:
         values = self.net.evidence_rows(table, **question)
         return values, gradient(self.net, table, **question)[:, self.movable] / self.unit
 
-    def _followed(self, change: NDArray, box: Box) -> NDArray:
-        """The shortest change that is met on the way along the border."""
-        target = self.assigned(change[None])[0]
+    def _followed(self, change: NDArray, target: Any, box: Box) -> NDArray:
+        """The shortest change that is met on the way along the border to a cluster."""
         best, at = change, change
         for _ in range(_STEPS):
             values, slopes = self._border(at, target)
@@ -169,3 +165,11 @@ class BentBorder:
 
 def _squared(change: NDArray) -> float:
     return float(change @ change)
+
+
+def _varied(lengths: NDArray, landed: NDArray) -> NDArray:
+    """Positions of the nearest crossings, and of the nearest into each further cluster."""
+    order = np.argsort(lengths, kind="stable")
+    _, first = np.unique(landed[order], return_index=True)
+    among = np.concatenate([np.arange(min(_FOLLOWED, len(order))), first])
+    return order[np.unique(among)[: 2 * _FOLLOWED]]

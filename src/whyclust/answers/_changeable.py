@@ -219,8 +219,9 @@ class Changeable:
         positions = np.flatnonzero(np.isin(self.net.features.sources, columns))
         own = self.start[positions]
         encoded = self.encode(values)[:, positions] if len(values[columns[0]]) else own[None][:0]
-        other = np.flatnonzero((encoded != own).any(axis=1))
-        tried = [{column: values[column][place] for column in columns} for place in other]
+        held = np.isin(self.net.features.sources[positions], list(self.asked.fixed))
+        other = (encoded != own).any(axis=1) & (encoded == own)[:, held].all(axis=1)
+        tried = [{column: values[column][place] for column in columns} for place in np.flatnonzero(other)]
         return Choice(positions, np.concatenate([own[None], encoded[other]]), [{}, *tried], complete)
 
     def _tried(self, column: int) -> tuple[Any, bool]:
@@ -300,8 +301,6 @@ def read_asked(names: list[str], fixed: Any, bounds: Any, whole: Any, *, sparse:
     groups = [one for one in _listed(whole) if isinstance(one, (list, tuple, set, frozenset))]
     single = [one for one in _listed(whole) if not isinstance(one, (list, tuple, set, frozenset))]
     limits: dict[int, tuple[float, float]] = {}
-    held = frozenset(place_among(names, column, "fixed") for column in _listed(fixed))
-    together = [tuple(sorted(place_among(names, column, "whole") for column in group)) for group in groups]
     if isinstance(bounds, str) and bounds != "data":
         raise ValueError(f"bounds={bounds!r}, expected 'data' or a mapping of columns to (lowest, highest).")
     if bounds is not None and not isinstance(bounds, (str, Mapping)):
@@ -311,10 +310,10 @@ def read_asked(names: list[str], fixed: Any, bounds: Any, whole: Any, *, sparse:
     for column, pair in bounds.items() if isinstance(bounds, Mapping) else ():
         limits[place_among(names, column, "bounds")] = _pair(column, pair)
     return Asked(
-        held,
+        frozenset(place_among(names, column, "fixed") for column in _listed(fixed)),
         limits,
         frozenset(place_among(names, column, "whole") for column in single),
-        tuple(found for found in together if not held & set(found)),  # one that is fixed fixes all of them
+        tuple(tuple(place_among(names, column, "whole") for column in group) for group in groups),
         within_data=bounds == "data" or (bounds is None and sparse),
     )
 
