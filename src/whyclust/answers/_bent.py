@@ -22,9 +22,11 @@ from whyclust.network.gradient import gradient
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import as_rows
 
-# Ways that are cut, crossings that are followed, steps along the border, and columns that SLSQP takes well.
+# Ways that are cut, crossings that are followed, rows that SLSQP begins at, steps along the border, and
+# columns that SLSQP takes well.
 _WAYS = 60
 _FOLLOWED = 6
+_SOUGHT = 5
 _STEPS = 25
 _MOST_COLUMNS = 60
 # Each round of cutting leaves one of so many parts of a way.
@@ -36,7 +38,8 @@ _ROUNDS = 7
 class BentBorder:
     """The border between a row and another cluster, in scaled columns around the row.
 
-    `own` and `to` are clusters' ids; `to` is None where any other cluster will do.
+    `own` and `to` are clusters' ids; `to` is None where any other cluster will do. `rows` are the data, as
+    changes of the row, and `homes` their clusters.
     """
 
     net: Neuralized
@@ -48,6 +51,7 @@ class BentBorder:
     sparse: bool
     step: float
     rows: NDArray
+    homes: NDArray
 
     @classmethod
     def around(
@@ -59,7 +63,8 @@ class BentBorder:
         rows = row.data if typical is None or net.features.norm else np.concatenate([row.data, typical[0]])
         changes = (rows[:, row.movable] - start[row.movable]) * unit
         goal = None if to is None else net.clusters[to]
-        return cls(net, start, row.movable, unit, net.clusters[own], goal, sparse, step, changes)
+        homes = net.predict_rows(as_rows(rows))
+        return cls(net, start, row.movable, unit, net.clusters[own], goal, sparse, step, changes, homes)
 
     def points(self, changes: NDArray) -> NDArray:
         """Encoded points of changes of the row."""
@@ -84,7 +89,8 @@ class BentBorder:
         if not len(self.movable):
             return None
         ends = np.unique(np.clip(self.rows, *box), axis=0)
-        ends = ends[self.reached(ends)]
+        sought = self._sought(box)
+        ends = np.concatenate([ends[self.reached(ends)], *sought])
         if not len(ends):
             return None
         ends = ends[np.argsort([length_of(end, self.sparse) for end in ends], kind="stable")[:_WAYS]]
@@ -94,9 +100,35 @@ class BentBorder:
         landed = self.assigned(crossings)
         landed = np.where(landed == self.own, self.assigned(ends), landed)
         followed = [self._followed(crossings[way], landed[way], box) for way in _varied(lengths, landed)]
+        followed += [] if self.sparse else [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
         further = np.clip(best * (1.0 + self.step), *box)
         return further if self.reached(further[None])[0] else best
+
+    def _sought(self, box: Box) -> list[NDArray]:
+        """What SLSQP finds from rows of the goal, near and far, also where limits put them elsewhere."""
+        fits = np.flatnonzero(self.homes != self.own if self.to is None else self.homes == self.to)
+        if not len(fits) or len(self.movable) > _MOST_COLUMNS:
+            return []
+        order = fits[np.argsort(np.linalg.norm(self.rows[fits], axis=1), kind="stable")]
+        found = []
+        for row in order[np.unique(np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int))]:
+            change = self._solved(np.clip(self.rows[row], *box), self.homes[row], box)
+            crossed = self._across(change, self.homes[row], box)
+            found += [] if crossed is None else [crossed[None]]
+        return found
+
+    def _across(self, change: NDArray, target: Any, box: Box) -> NDArray | None:
+        """The change, moved over the border where rounding has left it before; None if it is far from it."""
+        if self.reached(change[None])[0]:
+            return change
+        values, slopes = self._border(change, target)
+        for step in (1e-9, 1e-8, 1e-7, 1e-6, 1e-5):
+            piece = Piece(slopes, step * np.linalg.norm(slopes, axis=1) - values)
+            moved = nearest(piece, (box[0] - change, box[1] - change))
+            if moved is not None and self.reached((change + moved)[None])[0]:
+                return np.clip(change + moved, *box)
+        return None
 
     def _cut(self, before: NDArray, beyond: NDArray) -> NDArray:
         """Points just beyond the border, on the ways from points before it."""
@@ -143,6 +175,13 @@ class BentBorder:
 
     def _polished(self, change: NDArray, target: Any, box: Box) -> NDArray:
         """SLSQP from there; its answer counts if the network agrees and it is nearer."""
+        found = self._solved(change, target, box)
+        if not self.reached(found[None])[0]:
+            found = self._cut(found[None], change[None])[0]
+        return found if length_of(found, False) < length_of(change, False) else change
+
+    def _solved(self, change: NDArray, target: Any, box: Box) -> NDArray:
+        """The shortest change by SLSQP, which begins at this one."""
         options: Any = {
             "jac": lambda y: 2.0 * y,
             "method": "SLSQP",
@@ -155,12 +194,7 @@ class BentBorder:
             "options": {"maxiter": 60, "ftol": 1e-10},
         }
         found = minimize(_squared, change, **options).x
-        if not np.isfinite(found).all():
-            return change
-        found = np.clip(found, *box)
-        if not self.reached(found[None])[0]:
-            found = self._cut(found[None], change[None])[0]
-        return found if length_of(found, False) < length_of(change, False) else change
+        return np.clip(found, *box) if np.isfinite(found).all() else change
 
 
 def _squared(change: NDArray) -> float:
