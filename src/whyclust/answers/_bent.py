@@ -102,7 +102,7 @@ class BentBorder:
         followed = [self._followed(crossings[way], landed[way], box) for way in _varied(lengths, landed)]
         followed += [] if self.sparse else [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
-        further = np.clip(best * (1.0 + self.step), *box)
+        further = np.clip(best * (1.0 + self.step / max(length_of(best, self.sparse), self.step)), *box)
         return further if self.reached(further[None])[0] else best
 
     def _sought(self, box: Box) -> list[NDArray]:
