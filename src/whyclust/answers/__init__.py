@@ -1,6 +1,25 @@
-"""Answers beyond relevance: what people ask of a clustering once they know which columns speak for it."""
+"""Answers beyond relevance: what suffices, what would have to change, who has the same reason."""
 
+from whyclust.answers.compare import Comparison, compare
+from whyclust.answers.similar import SimilarRows, similar
+from whyclust.answers.smallest_change import SmallestChange, smallest_change
+from whyclust.answers.smallest_changes import SmallestChanges, smallest_changes
+from whyclust.answers.subpatterns import Subpattern, Subpatterns, subpatterns
 from whyclust.answers.sufficient import sufficient
 from whyclust.answers.sufficient_result import Sufficient
 
-__all__ = ["Sufficient", "sufficient"]
+__all__ = [
+    "Comparison",
+    "SimilarRows",
+    "SmallestChange",
+    "SmallestChanges",
+    "Subpattern",
+    "Subpatterns",
+    "Sufficient",
+    "compare",
+    "similar",
+    "smallest_change",
+    "smallest_changes",
+    "subpatterns",
+    "sufficient",
+]

@@ -16,6 +16,7 @@ from whyclust._extras import missing
 from whyclust._frames import column_values, take_rows, to_array
 from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.explaining.answering import Answering
 from whyclust.explaining.choosing import (
     long_frame,
     place_of,
@@ -35,7 +36,6 @@ from whyclust.network.values import FactoredValues, top_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-    from whyclust.answers import Sufficient
     from whyclust.auditing import Audit
     from whyclust.explaining.origin import Origin
     from whyclust.plots import Plots
@@ -47,7 +47,7 @@ _USUAL_MEMBERS = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation:
+class Explanation(Answering):
     """Why each row is in a cluster.
 
     ``values.sum(axis=1) + base_values == explained``, to rounding. A positive value speaks for
@@ -323,21 +323,6 @@ class Explanation:
                 "explain the rows again, with wc.load of the network that was saved."
             )
         return self.origin
-
-    def sufficient(self, rows: Any = None, target: float = 0.95, **options: Any) -> Sufficient:
-        """Return, for each row, a smallest set of columns which, known alone, puts it into its cluster.
-
-        Parameters
-        ----------
-        rows : positions, slice, mask or labels, optional
-            Which rows; all by default.
-        target : float
-            How probable the cluster must be when only these columns are known.
-        **options
-            ``max_columns``, ``background``, ``background_size`` and ``random_state`` of
-            :func:`whyclust.answers.sufficient`.
-        """
-        return reach("sufficient")(self if rows is None else self[rows], target=target, **options)
 
     @classmethod
     def concat(cls, parts: Sequence[Explanation]) -> Explanation:

@@ -24,6 +24,11 @@ _ON_USE = {
     "save": "whyclust.saving",
     "sufficient": "whyclust.answers.sufficient",
     "summarise": "whyclust.telling.summary",
+    "compare": "whyclust.answers.compare",
+    "similar": "whyclust.answers.similar",
+    "smallest_change": "whyclust.answers.smallest_change",
+    "smallest_changes": "whyclust.answers.smallest_changes",
+    "subpatterns": "whyclust.answers.subpatterns",
     "to_html": "whyclust.report",
 }
 

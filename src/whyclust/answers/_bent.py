@@ -1,0 +1,209 @@
+"""The nearest point beyond a border that is bent: kernels, mixtures, surrogates with noise, encoders.
+
+Ways from the row to rows of the other cluster are cut where they cross the border. From the nearest crossings
+the border is followed: it is taken for flat where one stands, the nearest point of that is found exactly, and
+so on (the iteration of Hasofer and Lind). What is nearest among all points that the network puts on the other
+side wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from whyclust.answers._changeable import Changeable
+from whyclust.answers._projection import Box, length_of, nearest, sparsest
+from whyclust.answers._regions import Piece
+from whyclust.network.gradient import gradient
+from whyclust.network.network import Neuralized
+from whyclust.perturbing.encoded import as_rows
+
+# Ways that are cut, crossings that are followed, rows that SLSQP begins at, steps along the border, and
+# columns that SLSQP takes well.
+_WAYS = 60
+_FOLLOWED = 6
+_SOUGHT = 5
+_STEPS = 25
+_MOST_COLUMNS = 60
+# Each round of cutting leaves one of so many parts of a way.
+_PARTS = 16
+_ROUNDS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class BentBorder:
+    """The border between a row and another cluster, in scaled columns around the row.
+
+    `own` and `to` are clusters' ids; `to` is None where any other cluster will do. `rows` are the data, as
+    changes of the row, and `homes` their clusters.
+    """
+
+    net: Neuralized
+    start: NDArray
+    movable: NDArray
+    unit: NDArray
+    own: Any
+    to: Any
+    sparse: bool
+    step: float
+    rows: NDArray
+    homes: NDArray
+
+    @classmethod
+    def around(
+        cls, row: Changeable, start: NDArray, own: int, to: int | None, sparse: bool, step: float
+    ) -> BentBorder:
+        """The border around a row, with the data to look for other clusters in."""
+        net, unit = row.row.net, row.scale[row.movable]
+        typical = net.head.typical_points(net.features.folded) if net.features.trunk is None else None
+        rows = row.data if typical is None or net.features.norm else np.concatenate([row.data, typical[0]])
+        changes = (rows[:, row.movable] - start[row.movable]) * unit
+        goal = None if to is None else net.clusters[to]
+        homes = net.predict_rows(as_rows(rows))
+        return cls(net, start, row.movable, unit, net.clusters[own], goal, sparse, step, changes, homes)
+
+    def points(self, changes: NDArray) -> NDArray:
+        """Encoded points of changes of the row."""
+        points = np.repeat(self.start[None], len(changes), axis=0)
+        points[:, self.movable] += changes / self.unit
+        return points
+
+    def assigned(self, changes: NDArray) -> NDArray:
+        """The clusters of changed rows."""
+        return self.net.predict_rows(as_rows(self.points(changes)))
+
+    def reached(self, changes: NDArray) -> NDArray:
+        """Whether they are where they are to be."""
+        found = self.assigned(changes)
+        return found != self.own if self.to is None else found == self.to
+
+    def nearest(self, box: Box) -> NDArray | None:
+        """The shortest change that was found within the box; None where none was."""
+        nothing = np.clip(np.zeros(len(self.movable)), *box)
+        if self.reached(nothing[None])[0]:
+            return nothing
+        if not len(self.movable):
+            return None
+        ends = np.unique(np.clip(self.rows, *box), axis=0)
+        sought = self._sought(box)
+        ends = np.concatenate([ends[self.reached(ends)], *sought])
+        if not len(ends):
+            return None
+        ends = ends[np.argsort([length_of(end, self.sparse) for end in ends], kind="stable")[:_WAYS]]
+        crossings = self._cut(np.repeat(nothing[None], len(ends), axis=0), ends)
+        lengths = np.array([length_of(crossing, self.sparse) for crossing in crossings])
+        # On the border rounding may say otherwise of a row alone than of the same row among others.
+        landed = self.assigned(crossings)
+        landed = np.where(landed == self.own, self.assigned(ends), landed)
+        followed = [self._followed(crossings[way], landed[way], box) for way in _varied(lengths, landed)]
+        followed += [] if self.sparse else [change[0] for change in sought]
+        best = min(followed, key=lambda change: length_of(change, self.sparse))
+        further = np.clip(best * (1.0 + self.step / max(length_of(best, self.sparse), self.step)), *box)
+        return further if self.reached(further[None])[0] else best
+
+    def _sought(self, box: Box) -> list[NDArray]:
+        """What SLSQP finds from rows of the goal, near and far, also where limits put them elsewhere."""
+        fits = np.flatnonzero(self.homes != self.own if self.to is None else self.homes == self.to)
+        if not len(fits) or len(self.movable) > _MOST_COLUMNS:
+            return []
+        order = fits[np.argsort(np.linalg.norm(self.rows[fits], axis=1), kind="stable")]
+        found = []
+        for row in order[np.unique(np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int))]:
+            change = self._solved(np.clip(self.rows[row], *box), self.homes[row], box)
+            crossed = self._across(change, self.homes[row], box)
+            found += [] if crossed is None else [crossed[None]]
+        return found
+
+    def _across(self, change: NDArray, target: Any, box: Box) -> NDArray | None:
+        """The change, moved over the border where rounding has left it before; None if it is far from it."""
+        if self.reached(change[None])[0]:
+            return change
+        values, slopes = self._border(change, target)
+        for step in (1e-9, 1e-8, 1e-7, 1e-6, 1e-5):
+            piece = Piece(slopes, step * np.linalg.norm(slopes, axis=1) - values)
+            moved = nearest(piece, (box[0] - change, box[1] - change))
+            if moved is not None and self.reached((change + moved)[None])[0]:
+                return np.clip(change + moved, *box)
+        return None
+
+    def _cut(self, before: NDArray, beyond: NDArray) -> NDArray:
+        """Points just beyond the border, on the ways from points before it."""
+        shares = np.linspace(0.0, 1.0, _PARTS + 1)[None, :, None]
+        rows = np.arange(len(before))
+        for _ in range(_ROUNDS):
+            between = before[:, None] + shares * (beyond - before)[:, None]
+            crossed = self.reached(between.reshape(-1, before.shape[1])).reshape(between.shape[:2])
+            crossed[:, -1] = True
+            first = np.maximum(crossed.argmax(axis=1), 1)
+            before, beyond = between[rows, first - 1], between[rows, first]
+        return beyond
+
+    def _border(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
+        """Evidence for the target against each competitor, and its slopes along the change."""
+        others = (
+            [self.own] if self.to is None else [one for one in self.net.clusters.tolist() if one != target]
+        )
+        table = as_rows(np.repeat(self.points(change[None]), len(others), axis=0))
+        question = {"cluster": np.full(len(others), target), "against": np.array(others)}
+        values = self.net.evidence_rows(table, **question)
+        return values, gradient(self.net, table, **question)[:, self.movable] / self.unit
+
+    def _followed(self, change: NDArray, target: Any, box: Box) -> NDArray:
+        """The shortest change that is met on the way along the border to a cluster."""
+        best, at = change, change
+        for _ in range(_STEPS):
+            values, slopes = self._border(at, target)
+            if not np.isfinite(slopes).all():
+                break
+            levels = slopes @ at - values + self.step * np.linalg.norm(slopes, axis=1)
+            flat = (sparsest if self.sparse else nearest)(Piece(slopes, levels), box)
+            if flat is None:
+                break
+            if not self.reached(flat[None])[0]:
+                flat = self._cut(flat[None], best[None])[0]
+            moved = length_of(flat - at, False)
+            at = flat if length_of(flat, self.sparse) < length_of(best, self.sparse) else (at + flat) / 2
+            if length_of(flat, self.sparse) < length_of(best, self.sparse):
+                best = flat
+            if moved <= 1e-9 * max(1.0, length_of(best, False)):
+                break
+        return best if self.sparse or len(best) > _MOST_COLUMNS else self._polished(best, target, box)
+
+    def _polished(self, change: NDArray, target: Any, box: Box) -> NDArray:
+        """SLSQP from there; its answer counts if the network agrees and it is nearer."""
+        found = self._solved(change, target, box)
+        if not self.reached(found[None])[0]:
+            found = self._cut(found[None], change[None])[0]
+        return found if length_of(found, False) < length_of(change, False) else change
+
+    def _solved(self, change: NDArray, target: Any, box: Box) -> NDArray:
+        """The shortest change by SLSQP, which begins at this one."""
+        options: Any = {
+            "jac": lambda y: 2.0 * y,
+            "method": "SLSQP",
+            "bounds": list(zip(*box, strict=True)),
+            "constraints": {
+                "type": "ineq",
+                "fun": lambda y: self._border(y, target)[0],
+                "jac": lambda y: self._border(y, target)[1],
+            },
+            "options": {"maxiter": 60, "ftol": 1e-10},
+        }
+        found = minimize(_squared, change, **options).x
+        return np.clip(found, *box) if np.isfinite(found).all() else change
+
+
+def _squared(change: NDArray) -> float:
+    return float(change @ change)
+
+
+def _varied(lengths: NDArray, landed: NDArray) -> NDArray:
+    """Positions of the nearest crossings, and of the nearest into each further cluster."""
+    order = np.argsort(lengths, kind="stable")
+    _, first = np.unique(landed[order], return_index=True)
+    among = np.concatenate([np.arange(min(_FOLLOWED, len(order))), first])
+    return order[np.unique(among)[: 2 * _FOLLOWED]]
