@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
+from neon_parts.sets import rows_of
 from running_parts.running import arguments, measure_sets
 from whyclust.answers.similar_rows import effective_rows
 from whyclust.answers.sufficient import _Answering, _Known
@@ -37,16 +38,12 @@ TARGET = 0.95
 MOST_COLUMNS = 10
 
 
-def _of_papers(name: str) -> np.ndarray:
-    return wc.datasets.load(name).X
-
-
 SETS: dict[str, tuple[Callable[[], np.ndarray], int]] = {
     "wine": (lambda: load_wine().data, 3),
     "breast cancer": (lambda: load_breast_cancer().data, 3),
     "digits": (lambda: load_digits().data[:600], 10),
-    "seeds": (partial(_of_papers, "seeds"), 3),
-    "hepac": (partial(_of_papers, "hepac"), 4),
+    "seeds": (partial(rows_of, "seeds"), 3),
+    "hepac": (partial(rows_of, "hepac"), 4),
 }
 OF_PAPERS = ("seeds", "hepac")
 
