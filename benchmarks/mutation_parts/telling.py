@@ -17,8 +17,8 @@ TABLES = (
     ),
     Mutation(
         "as many categories as are allowed are too many",
-        "if len(texts) > MAX_CATEGORIES:",
-        "if len(texts) >= MAX_CATEGORIES:",
+        "if len(texts) <= most:",
+        "if len(texts) < most:",
         "test_tables.py -k thresholds",
     ),
     Mutation(
