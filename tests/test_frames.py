@@ -76,6 +76,7 @@ def test_everything_that_takes_a_table(wine_model, into):
     np.testing.assert_array_equal(lost.drop, wc.metrics.faithfulness(wine_model, WINE, ex).drop)
 
 
+@pytest.mark.filterwarnings("ignore:The surrogate agrees with")  # of labels by two of thirteen columns
 def test_labels_and_tables_of_one_library(into):
     labels = k_means().fit_predict(WINE[["alcohol", "hue"]])
     ex = wc.explain(labels, WINE)
