@@ -173,7 +173,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         """
         if y is not None and (count := _num_samples(y)) != (rows := _num_samples(X)):
             raise ValueError(f"y has {count} labels, but X has {rows} rows: expected one label per row.")
-        points, y = validate_data(self, X, y, dtype=np.float64)
+        points, y = validate_data(self, X, y, dtype=np.float64, order="C")  # sums depend on it
         check_classification_targets(y)
         y = np.asarray(y)
         if y.dtype == object:  # names, as frames have them
