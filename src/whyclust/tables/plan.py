@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from whyclust.columns import TablePlan, column_facts, plan_columns
 from whyclust.columns.plan import listed
+from whyclust.columns.scaling import AUTO, ROBUST
 from whyclust.tables.repeats import repeats
 
 
@@ -66,15 +68,30 @@ def plan_table(
     names = candidates(frame.columns, columns=columns, drop=drop, aside=aside)
     facts, asked = column_facts(frame, names), columns or ()
     plan = plan_columns(facts, asked=asked, scale=scale)
+    plan = replace(plan, notes=[*plan.notes, *_farthest(frame, plan, scale)])
     repeated = {} if columns else repeats(frame, [column.name for column in plan.columns])
     if not repeated:
         return plan
     others = {name: found for name, found in facts.items() if name not in repeated}
     plan = plan_columns(others, asked=asked, scale=scale)
+    plan = replace(plan, notes=[*plan.notes, *_farthest(frame, plan, scale)])
     dropped = {name: f"says the same as '{other}'" for name, other in repeated.items()}
     told = listed([f"'{name}' (as '{other}')" for name, other in repeated.items()])
     note = f"Columns that say the same as another were left out: {told}."
     return replace(plan, dropped={**plan.dropped, **dropped}, notes=[*plan.notes, note])
+
+
+def _farthest(frame: pd.DataFrame, plan: TablePlan, scale: str) -> list[str]:
+    """Which rows hold the numbers that lie farthest outside: they may be wrong, and means count them."""
+    told = []
+    for column in plan.columns:
+        if scale == AUTO and column.scaling is not None and column.scaling.kind == ROBUST:
+            numbers = np.asarray(column.apply(frame[column.name]), dtype=np.float64)
+            place = int(np.nanargmax(np.abs(numbers - column.scaling.center)))
+            told.append(f"'{column.name}' is {numbers[place]:,.15g} in row {place + 1}")
+    if not told:
+        return []
+    return [f"Farthest outside: {listed(told)}. Mend or leave out what is wrong: means are told with it."]
 
 
 def candidates(
