@@ -590,3 +590,31 @@ def test_explanations_without_their_rows(tmp_path):
     pd.testing.assert_frame_equal(again.data, named)
     with pytest.raises(ValueError, match="other row labels than the explanation"):
         ex.without_data().with_data(named.add_prefix("s", axis=0))
+
+
+def test_shares_are_no_flags():
+    frame = pd.DataFrame({"share": np.linspace(0.0, 1.0, 40), "a": np.arange(40) % 7})
+    assert plan_table(frame).numeric == ["share", "a"]
+
+
+def test_frequent_values_have_five_rows_at_least():
+    often = [f"level {row % 20}" for row in range(80)]  # four rows each
+    once = [f"rare {row}" for row in range(40)]
+    frame = pd.DataFrame({"text": [*often, *once], "a": np.arange(120) % 7})
+    assert plan_table(frame).dropped == {"text": "is text with 60 different values, few of which repeat"}
+    more = pd.DataFrame({"text": [*often, *often[:20], *once], "a": np.arange(140) % 7})
+    assert len(plan_table(more).columns[0].categories) == 20
+
+
+def test_what_stands_aside_in_one_file_does_in_several(tmp_path):
+    for part in range(2):
+        np.savez(tmp_path / f"{part}.npz", X=np.arange(6.0).reshape(3, 2) + part, y=np.arange(3))
+    table = read_table(tmp_path)
+    assert table.aside == ["y"]
+    assert len(table.frame) == 6
+
+
+def test_signs_of_money():
+    assert in_column(["-$-5", "$6", "$7"]) == ({}, [])
+    numbers, _ = in_column(["$-5", "-$6", "$7"])
+    assert numbers[0].tolist() == [-5.0, -6.0, 7.0]
