@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import did_you_mean
-from whyclust._frames import in_rows_of, is_frame, to_array
 from whyclust.explaining.explanation import Explanation
-from whyclust.inputs.reading import is_sparse
+from whyclust.explaining.plane import places_in_plane
 from whyclust.plots.drawing import SIGNED, axes_of, clipped, cluster_key, points_on, refuse_other
 from whyclust.plots.registry import plot
 
@@ -54,7 +53,7 @@ def map(explanation: Explanation, *, color: str = "cluster", embedding: Any = No
     if color not in ("cluster", "evidence", *explanation.feature_names):
         hint = did_you_mean(color, ["cluster", "evidence", *explanation.feature_names])
         raise ValueError(f"color={color!r}, expected 'cluster', 'evidence' or the name of a column{hint}")
-    places, axes_names = _principal(explanation) if embedding is None else _given(explanation, embedding)
+    places, axes_names = places_in_plane(explanation, embedding)
     rows = np.random.default_rng(0).permutation(len(explanation))[:_MOST_POINTS]
     ax = axes_of(ax, 6.8, 4.8)
     places, shown = places[rows], explanation[rows]
@@ -75,80 +74,6 @@ def map(explanation: Explanation, *, color: str = "cluster", embedding: Any = No
     some = f" ({len(rows):,} drawn, at random)" if len(rows) < len(explanation) else ""
     ax.set_title(f"{len(explanation):,} rows{some}, coloured by {clipped(color)}", fontsize=10)
     return ax
-
-
-def _principal(explanation: Explanation) -> tuple[NDArray, tuple[str, str]]:
-    """Rows along the first two principal components of their columns."""
-    data = explanation.data
-    if is_sparse(data):
-        from sklearn.decomposition import TruncatedSVD
-
-        width = min(2, data.shape[1] - 1) or 1
-        places = TruncatedSVD(width, random_state=0).fit_transform(data)
-        return _two(places), ("singular component 1", "singular component 2")
-    numbers = _numbers(data)
-    numbers = numbers - numbers.mean(axis=0)
-    numbers = numbers / np.where(numbers.std(axis=0) > 0, numbers.std(axis=0), 1.0)
-    # Of wide tables the Gram matrix of rows is smaller, of long ones the covariance of columns.
-    if numbers.shape[1] <= len(numbers):
-        spreads, ways = np.linalg.eigh(numbers.T @ numbers)
-        places = numbers @ ways[:, ::-1][:, :2]
-    else:
-        spreads, ways = np.linalg.eigh(numbers @ numbers.T)
-        places = ways[:, ::-1][:, :2] * np.sqrt(np.maximum(spreads[::-1][:2], 0.0))
-    # Signs are free: the largest entry is positive, so that the picture is always the same.
-    largest = places[np.abs(places).argmax(axis=0), range(places.shape[1])]
-    shares = np.append(spreads[::-1][:2], 0.0)[:2] / (spreads.sum() or 1.0)
-    first, second = (f"principal component {place + 1} ({share:.0%})" for place, share in enumerate(shares))
-    return _two(places * np.where(largest < 0, -1.0, 1.0)), (first, second)
-
-
-def _numbers(data: Any) -> NDArray:
-    """Columns as numbers: categories one column a value, the mean where values are missing."""
-    import pandas as pd
-
-    if is_frame(data):
-        plain = data.select_dtypes(include=["number", "bool"]).astype(float)
-        others = data.drop(columns=plain.columns)
-        frame = (
-            plain
-            if others.shape[1] == 0
-            else pd.concat([plain, pd.get_dummies(others.astype(str)).astype(float)], axis=1)
-        )
-        numbers = frame.to_numpy(dtype=float)
-    else:
-        numbers = np.asarray(to_array(data), dtype=float).reshape(len(data), -1)
-    missing = ~np.isfinite(numbers)
-    if not missing.any():
-        return numbers
-    known = np.where(missing, 0.0, numbers)
-    means = known.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
-    return np.where(missing, means, numbers)
-
-
-def _two(places: NDArray) -> NDArray:
-    """Two columns, also where there is only one direction."""
-    return np.pad(places, ((0, 0), (0, 2 - places.shape[1])))
-
-
-def _given(explanation: Explanation, embedding: Any) -> tuple[NDArray, tuple[str, str]]:
-    """Places that the user gave, and what their axes are called."""
-    if is_frame(embedding) and embedding.shape[1] == 2:
-        names = (str(embedding.columns[0]), str(embedding.columns[1]))
-        if is_frame(explanation.data):
-            columns = [
-                in_rows_of(embedding.iloc[:, place], explanation.index, "embedding", "ex") for place in (0, 1)
-            ]
-            embedding = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
-    else:
-        names = ("dimension 1 of the embedding", "dimension 2")
-    places = np.asarray(embedding, dtype=float)
-    if places.shape != (len(explanation), 2):
-        raise ValueError(
-            f"embedding has shape {places.shape}, expected ({len(explanation)}, 2): a place in the plane for "
-            "each row."
-        )
-    return places, names
 
 
 def _by_group(axis: Any, places: NDArray, labels: NDArray, groups: list[Any], names: list[str]) -> None:

@@ -1,0 +1,125 @@
+"""Places of rows in a plane, for maps: principal components of their columns, or what the user gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyclust._frames import in_rows_of, is_frame, to_array
+from whyclust.inputs.reading import is_sparse
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
+# Of wider tables the strongest ways are found by a random projection: the whole product takes minutes.
+_WIDE = 2_000
+
+
+def places_in_plane(explanation: Explanation, embedding: Any = None) -> tuple[NDArray, tuple[str, str]]:
+    """Return a place in the plane for each row, and what the two axes are called.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    embedding : array or frame of shape (n_rows, 2), optional
+        Places that are known already; by default the first two principal components of the columns, each
+        divided by its standard deviation, a category as one column a value.
+
+    Returns
+    -------
+    places : ndarray of shape (n_rows, 2)
+    names : tuple of str
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris(as_frame=True).data
+    >>> places, names = places_in_plane(wc.explain(KMeans(3, n_init=1, random_state=0).fit(X), X))
+    >>> places.shape, names
+    ((150, 2), ('principal component 1 (73%)', 'principal component 2 (23%)'))
+    """
+    return _principal(explanation.data) if embedding is None else _given(explanation, embedding)
+
+
+def _principal(data: Any) -> tuple[NDArray, tuple[str, str]]:
+    """Rows along the first two principal components of their columns."""
+    if is_sparse(data):
+        from sklearn.decomposition import TruncatedSVD
+
+        width = min(2, data.shape[1] - 1) or 1
+        places = TruncatedSVD(width, random_state=0).fit_transform(data)
+        return _two(places), ("singular component 1", "singular component 2")
+    numbers = _numbers(data)
+    numbers = numbers - numbers.mean(axis=0)
+    numbers = numbers / np.where(numbers.std(axis=0) > 0, numbers.std(axis=0), 1.0)
+    total = float(np.einsum("ij,ij->", numbers, numbers)) or 1.0
+    if min(numbers.shape) > _WIDE:
+        from sklearn.utils.extmath import randomized_svd
+
+        ways, lengths, _ = randomized_svd(numbers, 2, random_state=0)
+        places, spreads = ways * lengths, lengths**2
+    # Of wide tables the Gram matrix of rows is smaller, of long ones the covariance of columns.
+    elif numbers.shape[1] <= len(numbers):
+        spreads, ways = np.linalg.eigh(numbers.T @ numbers)
+        places, spreads = numbers @ ways[:, ::-1][:, :2], spreads[::-1][:2]
+    else:
+        spreads, ways = np.linalg.eigh(numbers @ numbers.T)
+        places, spreads = ways[:, ::-1][:, :2], spreads[::-1][:2]
+        places = places * np.sqrt(np.maximum(spreads, 0.0))
+    # Signs are free: the largest entry is positive, so that the picture is always the same.
+    largest = places[np.abs(places).argmax(axis=0), range(places.shape[1])]
+    shares = np.append(spreads, 0.0)[:2] / total
+    first, second = (f"principal component {place + 1} ({share:.0%})" for place, share in enumerate(shares))
+    return _two(places * np.where(largest < 0, -1.0, 1.0)), (first, second)
+
+
+def _numbers(data: Any) -> NDArray:
+    """Columns as numbers: categories one column a value, the mean where values are missing."""
+    import pandas as pd
+
+    if is_frame(data):
+        plain = data.select_dtypes(include=["number", "bool"]).astype(float)
+        others = data.drop(columns=plain.columns)
+        frame = (
+            plain
+            if others.shape[1] == 0
+            else pd.concat([plain, pd.get_dummies(others.astype(str)).astype(float)], axis=1)
+        )
+        numbers = frame.to_numpy(dtype=float)
+    else:
+        numbers = np.asarray(to_array(data), dtype=float).reshape(len(data), -1)
+    missing = ~np.isfinite(numbers)
+    if not missing.any():
+        return numbers
+    known = np.where(missing, 0.0, numbers)
+    means = known.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, means, numbers)
+
+
+def _two(places: NDArray) -> NDArray:
+    """Two columns, also where there is only one direction."""
+    return np.pad(places, ((0, 0), (0, 2 - places.shape[1])))
+
+
+def _given(explanation: Explanation, embedding: Any) -> tuple[NDArray, tuple[str, str]]:
+    """Places that the user gave, and what their axes are called."""
+    if is_frame(embedding) and embedding.shape[1] == 2:
+        names = (str(embedding.columns[0]), str(embedding.columns[1]))
+        if is_frame(explanation.data):
+            columns = [
+                in_rows_of(embedding.iloc[:, place], explanation.index, "embedding", "ex") for place in (0, 1)
+            ]
+            embedding = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
+    else:
+        names = ("dimension 1 of the embedding", "dimension 2")
+    places = np.asarray(embedding, dtype=float)
+    if places.shape != (len(explanation), 2):
+        raise ValueError(
+            f"embedding has shape {places.shape}, expected ({len(explanation)}, 2): a place in the plane for "
+            "each row."
+        )
+    return places, names
