@@ -26,8 +26,8 @@ ROWS_OF_A_KIND = 3
 NEGLIGIBLE = 1e-6
 
 
-def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
-    """What the page shows of a cluster."""
+def cluster_values(explanation: Explanation, cluster: Any, *, rows: bool = True) -> dict[str, Any]:
+    """What the page shows of a cluster; without `rows`, nothing of single ones."""
     largest = float(np.abs(cluster.features["relevance"].to_numpy()).max(initial=0.0)) or 1.0
     features = [
         {
@@ -64,9 +64,9 @@ def cluster_values(explanation: Explanation, cluster: Any) -> dict[str, Any]:
         "features": [feature for position, feature in enumerate(features) if position in shown],
         "others": [features[position] for position in sorted(rest)],
         "n_hidden": len(features) - len(shown) - len(rest),
-        "typical": _rows(explanation, cluster.typical),
-        "borderline": _rows(explanation, cluster.borderline),
-        "pictures": _pictures(explanation, cluster),
+        "typical": _rows(explanation, cluster.typical) if rows else [],
+        "borderline": _rows(explanation, cluster.borderline) if rows else [],
+        "pictures": _pictures(explanation, cluster) if rows else [],
     }
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust._versions import versions
+from whyclust.report.data import page_data
+from whyclust.report.inlined import as_json, built, policy
 from whyclust.report.sections import Page, sections
 from whyclust.saving.atomic import write_whole
 
@@ -27,6 +29,8 @@ def render(
     choice: Any = None,
     facts: Mapping[str, object] | None = None,
     audit: Audit | None = None,
+    rows: bool = True,
+    embedding: Any = None,
 ) -> str:
     """Render an explanation as one HTML page that needs no other file.
 
@@ -47,6 +51,10 @@ def render(
         Further lines for the section 'How this was computed'.
     audit : Audit, optional
         What `whyclust.audit` returned for the same clustering: the page begins with its verdict.
+    rows : bool
+        Whether the page may hold single rows; without them it has sums and means of clusters only.
+    embedding : array or frame of shape (n_rows, 2), optional
+        Places of the rows on the map, UMAP's, say; principal components by default.
 
     Returns
     -------
@@ -82,12 +90,20 @@ def render(
     def fill(template: str, **values: Any) -> Markup:
         return Markup(environment.get_template(f"{template}.html.jinja").render(**values))
 
-    page = Page(explanation, [*explanation.notes, *notes], choice, facts or {}, audit, fill)
+    page = Page(explanation, [*explanation.notes, *notes], choice, facts or {}, audit, fill, rows)
     made = sections(page)
     ignored = explanation.question.about == "ignored"
+    title = title or ("What do these clusters ignore?" if ignored else "Why these clusters?")
+    shown = page_data(page, title, rows=rows, embedding=embedding)
+    script, style = built("page.js"), built("page.css")
     return fill(
         "page",
-        title=title or ("What do these clusters ignore?" if ignored else "Why these clusters?"),
+        title=title,
+        policy=policy(script),
+        style=Markup(style),
+        script=Markup(script),
+        values=as_json(shown["values"]),
+        arrays=shown["arrays"].elements(),
         n_rows=len(explanation.clusters),
         n_features=len(explanation.feature_names),
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
@@ -106,6 +122,8 @@ def to_html(
     choice: Any = None,
     facts: Mapping[str, object] | None = None,
     audit: Audit | None = None,
+    rows: bool = True,
+    embedding: Any = None,
 ) -> Path:
     """Write the page of `render` to a file, whole or not at all.
 
@@ -115,7 +133,7 @@ def to_html(
         What `whyclust.explain` returned.
     path : path-like
         The file to write; it is replaced if it exists.
-    title, notes, choice, facts, audit
+    title, notes, choice, facts, audit, rows, embedding
         As for `render`.
 
     Returns
@@ -136,7 +154,16 @@ def to_html(
     'report.html'
     """
     path = Path(path)
-    page = render(explanation, title=title, notes=notes, choice=choice, facts=facts, audit=audit)
+    page = render(
+        explanation,
+        title=title,
+        notes=notes,
+        choice=choice,
+        facts=facts,
+        audit=audit,
+        rows=rows,
+        embedding=embedding,
+    )
     try:
         return write_whole(path, lambda stream: stream.write(page.encode()))
     except OSError as error:

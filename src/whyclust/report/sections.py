@@ -48,6 +48,8 @@ class Page:
     audit : Audit or None
     fill : callable
         ``fill(template, **values)`` fills in one of the report's templates.
+    rows : bool
+        Whether single rows may be told.
     """
 
     explanation: Explanation
@@ -56,11 +58,12 @@ class Page:
     facts: Mapping[str, object]
     audit: Audit | None
     fill: Callable[..., Markup]
+    rows: bool = True
 
     @cached_property
     def clusters(self) -> list[dict[str, Any]]:
         """The clusters as plain values."""
-        return [cluster_values(self.explanation, one) for one in self.explanation.summary()]
+        return [cluster_values(self.explanation, one, rows=self.rows) for one in self.explanation.summary()]
 
     @cached_property
     def certificate(self) -> dict[str, Any] | None:

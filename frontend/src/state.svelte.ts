@@ -1,0 +1,65 @@
+// Where the reader is: the address behind # says it, so that a place can be sent to others.
+import { held, placeOf } from './data';
+
+export type Route =
+  | { page: 'overview' }
+  | { page: 'cluster'; code: number }
+  | { page: 'pairs'; from?: number; to?: number }
+  | { page: 'table' }
+  | { page: 'words' };
+
+function read(hash: string): { route: Route; row: number | null } {
+  const [path, query] = hash.replace(/^#\/?/, '').split('?');
+  const [page, ...rest] = path.split('/');
+  const row = new URLSearchParams(query ?? '').get('row');
+  const numbers = rest.map(Number).filter((one) => Number.isInteger(one) && one >= 0);
+  const known = row !== null && /^\d+$/.test(row) ? placeOf(Number(row)) : undefined;
+  const route: Route =
+    page === 'cluster' && numbers.length ? { page: 'cluster', code: numbers[0] }
+    : page === 'pairs' ? { page: 'pairs', from: numbers[0], to: numbers[1] }
+    : page === 'table' ? { page: 'table' }
+    : page === 'words' ? { page: 'words' }
+    : { page: 'overview' };
+  return { route, row: held && known !== undefined && known < held.count ? known : null };
+}
+
+export function addressOf(route: Route, position: number | null): string {
+  const path =
+    route.page === 'overview' ? '/'
+    : route.page === 'cluster' ? `/cluster/${route.code}`
+    : route.page === 'pairs' ? (route.to === undefined ? '/pairs' : `/pairs/${route.from}/${route.to}`)
+    : `/${route.page}`;
+  return `#${path}${position === null ? '' : `?row=${position}`}`;
+}
+
+class View {
+  route = $state<Route>({ page: 'overview' });
+  row = $state<number | null>(null);
+  chosen = $state.raw<Uint32Array | null>(null); // rows in the lasso
+
+  start() {
+    const follow = () => {
+      const found = read(location.hash);
+      this.route = found.route;
+      this.row = found.row;
+    };
+    window.addEventListener('hashchange', follow);
+    follow();
+  }
+
+  go(route: Route, row: number | null = null) {
+    location.hash = addressOf(route, row === null ? null : positionOf(row));
+  }
+
+  select(row: number | null) {
+    this.go(this.route, row);
+  }
+}
+
+import { array } from './data';
+/** The position in the whole table of a row that the page holds. */
+export function positionOf(row: number): number {
+  return held?.positions ? array('positions')[row] : row;
+}
+
+export const view = new View();

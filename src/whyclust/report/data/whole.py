@@ -1,0 +1,157 @@
+"""All that the page shows of an explanation: plain values, and the arrays beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whyclust.report.data.arrays import Arrays
+from whyclust.report.data.clusters import answers, clusters
+from whyclust.report.data.distributions import distribution
+from whyclust.report.data.pairs import pairs
+from whyclust.report.data.rows import add_rows, chosen_rows, shown_columns
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+    from whyclust.report.sections import Page
+
+
+def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = None) -> dict[str, Any]:
+    """Gather what the page shows; what is in ``arrays`` goes beside it.
+
+    Parameters
+    ----------
+    page : Page
+        What the page is made from.
+    title : str
+    rows : bool
+        Whether single rows may be in the page; otherwise it has sums and means of clusters only.
+    embedding : array of shape (n_rows, 2), optional
+        Places on the map.
+    """
+    explanation, arrays = page.explanation, Arrays()
+    told = clusters(explanation)
+    order = [one.cluster for one in explanation.summary()]
+    known = {*np.unique(explanation.labels).tolist(), *np.unique(explanation.competitors).tolist()}
+    others = [one for one in explanation.in_order(known) if one not in order]
+    codes = {cluster: place for place, cluster in enumerate([*order, *others])}
+    answers(explanation, told)
+    strongest = _by_turns([one["strongest"] for one in told])
+    columns = shown_columns(explanation, strongest)
+    labels = np.array([codes[one] for one in np.asarray(explanation.labels).tolist()])
+    found: dict[str, Any] = {
+        "title": title,
+        "rows": len(explanation),
+        "columns": list(explanation.feature_names) if len(explanation.feature_names) <= 50_000 else [],
+        "clusters": told,
+        "others": [explanation.named(one) for one in others],
+        "question": str(explanation.question),
+        "ignored": explanation.question.about == "ignored",
+        "measures": explanation.provenance.measures,
+        "model": explanation.provenance.model or explanation.provenance.head,
+        "labels": explanation.given is not None,
+        "trust": _trust(page),
+        "notes": page.notes,
+        "distributions": {
+            str(column): distribution(explanation, column, labels, len(codes))
+            for column in sorted(set(strongest))[:200]
+        }
+        if explanation.kind.item_shape == () and not explanation.is_factored
+        else {},
+        "pairs": pairs(explanation, [one for one in order if not explanation.is_noise(one)]),
+        "held": None,
+    }
+    if rows:
+        named = [row for one in told for row in (*one["typical"], *one["borderline"])]
+        held = chosen_rows(explanation, named)
+        part = explanation if len(held) == len(explanation) else explanation[held]
+        places = None if embedding is None else _taken(embedding, held, len(explanation))
+        found["held"] = {
+            "count": len(held),
+            "positions": len(held) < len(explanation),
+            **add_rows(part, codes, columns, arrays, places),
+        }
+        if len(held) < len(explanation):
+            arrays.add("positions", held, "int32")
+        found["engine"] = _engine(part, arrays)
+    else:
+        for one in told:
+            one.update(typical=[], borderline=[], pictures=[])
+            one["sentences"] = [text for text in one["sentences"] if not _names_rows(text)]
+    return {"values": _plain(found), "arrays": arrays}
+
+
+def _names_rows(sentence: str) -> bool:
+    """Whether a sentence of a cluster is about single rows."""
+    return sentence.startswith(("Row ", "Its only row "))
+
+
+def _taken(embedding: Any, rows: Any, n_rows: int) -> Any:
+    if len(embedding) != n_rows:
+        raise ValueError(f"embedding has {len(embedding)} rows, expected {n_rows}: a place for each row.")
+    return embedding.iloc[rows] if hasattr(embedding, "iloc") else np.asarray(embedding)[rows]
+
+
+def _by_turns(lists: list[list[int]]) -> list[int]:
+    """The strongest of every cluster first, then the second ones, each column once."""
+    longest = max((len(one) for one in lists), default=0)
+    turns = [one[place] for place in range(longest) for one in lists if place < len(one)]
+    return list(dict.fromkeys(turns))
+
+
+def _engine(explanation: Explanation, arrays: Arrays) -> dict[str, Any]:
+    """What the page computes by itself when the reader chooses, or why it cannot."""
+    try:
+        from whyclust.report.engine import engine_spec
+    except ImportError:
+        return {"why_not": "This page cannot compute other rows."}
+    spec, numbers = engine_spec(explanation)
+    for name, values in numbers.items():
+        arrays.add(f"engine-{name}", values, "float64")
+    return spec
+
+
+def _trust(page: Page) -> dict[str, Any]:
+    """How far to trust this, in the few words of a badge: audit, certificate, support of k."""
+    lines = []
+    grade = "unknown"
+    if page.audit is not None:
+        grade = {"yes": "yes", "with care": "care", "no": "no"}[page.audit.trusted]
+        lines.append({"what": "Audit", "text": page.audit.verdict[0]})
+        lines += [
+            {"what": one.question.capitalize(), "text": f"{one.answer.capitalize()}. {one.reason}"}
+            for one in page.audit.answers
+        ]
+    fidelity = page.explanation.fidelity
+    if fidelity is not None:
+        told = fidelity.sentences()
+        lines.append({"what": "Labels", "text": told[0]})
+        if len(told) > 1 and grade in ("unknown", "yes"):
+            grade = "care"
+    if page.choice is not None:
+        choice = page.choice if isinstance(page.choice, Mapping) else page.choice.to_json()
+        if choice.get("sentence"):
+            lines.append({"what": "Number of clusters", "text": choice["sentence"]})
+        if choice.get("stands_out") is False and grade in ("unknown", "yes"):
+            grade = "care"
+    if page.audit is None:
+        lines.append(
+            {"what": "Not measured yet", "text": "Run whyclust audit, or wc.audit(model, X), to measure it."}
+        )
+    return {"grade": grade, "lines": lines}
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON can say: NaN and infinity are null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
