@@ -1,5 +1,8 @@
 """The report: complete, self-contained, and safe whatever the columns are called."""
 
+import base64
+import hashlib
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,6 +18,7 @@ from sparse_rows import random_rows
 from whyclust.cluster.elbow import find_elbow
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.report import render, to_html
+from whyclust.report.inlined import built
 from whyclust.report.page import format_value
 
 EVIL = [
@@ -51,7 +55,22 @@ class Checker(HTMLParser):
         self.text.append(data)
 
 
+def words(page):
+    """The page without its scripts: one that runs, which the policy names, and data that cannot."""
+    found = re.findall(r"<script([^>]*)>(.*?)</script>", page, flags=re.DOTALL)
+    running = [text for kind, text in found if "type=" not in kind]
+    assert running == [built("page.js")]
+    digest = base64.b64encode(hashlib.sha256(running[0].encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;;" in page
+    for kind, text in found:
+        assert kind == "" or "src" not in kind
+        if 'id="page-values"' in kind:
+            json.loads(text)
+    return re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)
+
+
 def check(page):
+    page = words(page)
     checker = Checker()
     checker.feed(page)
     checker.close()
@@ -81,6 +100,7 @@ def test_the_page_is_complete(wine):
     elbow = find_elbow([1, 2, 3, 4], [100.0, 50.0, 20.0, 15.0])
     page = render(wine, title="Wines", notes=["A note."], choice=elbow, facts={"seed": 17})
     checker = check(page)
+    page = words(page)
     text = " ".join(checker.text)
     assert page.startswith("<!doctype html>")
     assert "<title>Wines</title>" in page
@@ -127,7 +147,7 @@ def test_cards_add_up(wine):
 
 
 def test_one_format_for_numbers(wine):
-    text = render(wine).split("</style>")[1]
+    text = words(render(wine)).split("</style>")[1]
     assert " %" not in text
     assert "−" not in text
 
@@ -146,6 +166,7 @@ def test_the_certificate_comes_first(wine):
     explanation = surrogate_explained(wine)
     page = render(explanation)
     check(page)
+    page = words(page)
     first = page.index("Can this be relied on?")
     weak = page.index("<li>Cluster 1: 50.0% of its rows not seen get its label.</li>")
     assert first < page.index("of them on rows it had not seen") < weak < page.index("Cluster 0 ")
@@ -223,9 +244,10 @@ def test_many_columns_and_clusters_and_long_names():
 def test_numbers_are_not_broken_and_long_words_are():
     """On a narrow screen a table scrolls in its own box; half a number would be another number."""
     huge = np.repeat([1.234567e15, 9.87e15], 30)
-    words = np.repeat(["a_long_category_" * 5, "another_category_" * 5], 30)
-    page = render(wc.explain(huge > 5e15, pd.DataFrame({"income": huge, "job": words})))
+    jobs = np.repeat(["a_long_category_" * 5, "another_category_" * 5], 30)
+    page = render(wc.explain(huge > 5e15, pd.DataFrame({"income": huge, "job": jobs})))
     check(page)
+    page = words(page)
     rule = next(line for line in page.splitlines() if line.startswith("td.number"))
     numbers, text = (part.split("}")[0] for part in rule.split("{")[1:])
     assert ("nowrap" in numbers, "anywhere" in numbers) == (True, False)
@@ -240,7 +262,7 @@ def test_numbers_are_not_broken_and_long_words_are():
 
 def test_thousands_of_columns_do_not_make_a_huge_page():
     X = np.random.default_rng(0).normal(size=(40, 3000))
-    page = render(explained(X, k=2))
+    page = words(render(explained(X, k=2)))
     assert "<summary>The next 192 of 3000 columns</summary>" in page
     assert "The other" not in page
     assert "2800 columns with less relevance are not shown" in page
@@ -308,6 +330,7 @@ def test_no_relevance_is_neutral(wine):
     values[:, 0], values[:, 1], values[:, 2] = 2.0, -1.0, -0.0
     page = render(replace(wine, values=values, base_values=np.zeros(len(wine)), explained=values.sum(axis=1)))
     check(page)
+    page = words(page)
     assert ">-0<" not in page
     assert "+0<" not in page
     cards = re.findall(r"<dd( class=.*?)?>(.*?)</dd>", page)
@@ -325,6 +348,7 @@ def test_the_audit_comes_first(audited, tmp_path):
     explanation, audit = audited
     page = explanation.to_html(tmp_path / "report.html", audit=audit).read_text(encoding="utf-8")
     checker = check(page)
+    page = words(page)
     text = " ".join("".join(checker.text).split())
     assert f"Can I trust this? {audit.trusted.capitalize()}" in text
     reason = audit.verdict[0].partition(": ")[2]

@@ -9,17 +9,17 @@ export function number(value: number, digits = 4): string {
 
 export function signed(value: number, digits = 3): string {
   const text = number(Number(value.toPrecision(digits)), digits);
-  return value > 0 ? `+${text}` : text.replace('-', '−');
+  return value > 0 ? `+${text}` : text;
 }
 
 export function percent(share: number): string {
-  if (share > 0 && share < 0.01) return '< 1 %';
-  if (share < 1 && share > 0.99) return '> 99 %';
-  return `${Math.round(100 * share)} %`;
+  if (share > 0 && share < 0.005) return 'under 1%';
+  if (share < 1 && share > 0.995) return 'over 99%';
+  return `${Math.round(100 * share)}%`;
 }
 
 export function count(value: number): string {
-  return value.toLocaleString('en-US');
+  return value >= 1e4 ? value.toLocaleString('en-US') : String(value);
 }
 
 export function shown(value: number | string | boolean | null | undefined): string {

@@ -9,6 +9,8 @@ export type Route =
   | { page: 'words' };
 
 function read(hash: string): { route: Route; row: number | null } {
+  // Places within the words have plain addresses.
+  if (hash && !hash.startsWith('#/')) return { route: { page: 'words' }, row: null };
   const [path, query] = hash.replace(/^#\/?/, '').split('?');
   const [page, ...rest] = path.split('/');
   const row = new URLSearchParams(query ?? '').get('row');
@@ -42,6 +44,8 @@ class View {
       const found = read(location.hash);
       this.route = found.route;
       this.row = found.row;
+      // The words were hidden when the browser looked for the place in them.
+      if (found.route.page === 'words' && location.hash && !location.hash.startsWith('#/')) setTimeout(() => document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView());
     };
     window.addEventListener('hashchange', follow);
     follow();

@@ -120,7 +120,7 @@ def _add_column(explanation: Explanation, column: int, arrays: Arrays) -> dict[s
         return {**told, "kind": "number"}
     texts = pd.Series(values, dtype=object).map(lambda one: None if pd.isna(one) else str(one))
     found = pd.Categorical(texts, categories=texts.value_counts().index)
-    arrays.add(name, np.minimum(found.codes, MOST_CATEGORIES), "int32")
+    arrays.add(name, np.minimum(found.codes.astype(np.int32), MOST_CATEGORIES), "int32")
     categories = [str(one) for one in found.categories[:MOST_CATEGORIES]]
     if len(found.categories) > MOST_CATEGORIES:
         categories.append("another value")
