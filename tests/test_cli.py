@@ -282,7 +282,7 @@ def test_numpy_and_strange_text_work(folder):
     (folder / "t.csv").write_bytes(text.encode("cp1252"))
     assert run("explain", "t.csv", "-k", 2, "--out", "csv", "--quiet") == 0
     page = (folder / "csv" / "report.html").read_text(encoding="utf-8")
-    assert "<script" not in page
+    assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "größe (2)" in page
     assert "Windows-1252" in page
@@ -493,8 +493,9 @@ def test_an_audit_is_the_same_job_and_two_files_more(iris, folder, capsys):
     ]
     assert found["settings"]["n_rows"] == 150
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert "Can I trust this?" in page
-    assert "Can I trust this?" not in (folder / "plain" / "report.html").read_text(encoding="utf-8")
+    heading = '<h2 id="trust">Can I trust this?'
+    assert heading in page
+    assert heading not in (folder / "plain" / "report.html").read_text(encoding="utf-8")
     summary = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["computed"]["audit"]["trusted"] == found["trusted"]
 
@@ -569,7 +570,8 @@ def test_help_shows_three_examples_of_each_command(capsys):
             assert example.startswith(f"whyclust {command}")
             assert any(line.strip() == example for line in page.splitlines())
             assert what in page
-    assert set(EXAMPLES) == {one.name or one.callback.__name__ for one in app.registered_commands}
+    known = {one.name or one.callback.__name__ for one in app.registered_commands}
+    assert set(EXAMPLES) == known - {"serve"}  # which does not end by itself
 
 
 @pytest.mark.skipif(not CUSTOMERS.exists(), reason="the package is tested without its repository")

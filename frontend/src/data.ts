@@ -28,7 +28,7 @@ export interface Cluster {
   pictures: { caption: string; html: string }[];
   groups?: { asked: number; sentence: string; groups: { share: number; columns: string[]; sentence: string }[] } | null;
   rules?: Rule[] | null;
-  sufficient?: { asked: number; sets: { columns: string[]; share: number; probability: number }[]; sentence: string } | null;
+  sufficient?: { asked: number; sets: { columns: string[]; share: number; probability: number }[]; rows: Record<string, string> } | null;
 }
 export type Distribution =
   | { kind: 'number'; low: number; high: number; whole: boolean; counts: number[][]; missing: number[] }

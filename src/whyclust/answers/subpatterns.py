@@ -172,6 +172,8 @@ def _pattern(
             parts.append(
                 f"{explanation.feature_names[place]} ({shown[0]}% of relevance, {shown[1]}% elsewhere)"
             )
-        sentence = f"{size} are there more for {join(parts)}."
+        # No column has a larger share where the group differs by what speaks against, or by nothing seen.
+        more = f"more for {join(parts)}" if parts else "for no column more than others"
+        sentence = f"{size} are there {more}."
     columns = [explanation.feature_names[place] for place in order]
     return Subpattern(members[own], here, columns, sentence)

@@ -135,6 +135,10 @@ WithDataOption = Annotated[
     bool,
     typer.Option("--with-data", help="Keep the rows in relevance.parquet, however many there are."),
 ]
+NoRowsOption = Annotated[
+    bool,
+    typer.Option("--no-rows", help="Keep single rows out of report.html: sums and means of clusters only."),
+]
 NoRelevanceOption = Annotated[bool, typer.Option("--no-relevance", help="Do not write relevance.parquet.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
@@ -159,6 +163,7 @@ def explain(
     scale: ScaleOption = "auto",
     with_data: WithDataOption = False,
     no_relevance: NoRelevanceOption = False,
+    no_rows: NoRowsOption = False,
     audit: AuditOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -192,6 +197,7 @@ def explain(
         quiet=quiet,
         title=f"Why these clusters? {named}{more}",
         keep="nothing" if no_relevance else "all" if with_data else "usual",
+        rows=not no_rows,
         k=n_clusters,
         method=method or clusterers.names()[0],
         columns=columns or [],
@@ -222,11 +228,12 @@ def audit_(
     scale: ScaleOption = "auto",
     with_data: WithDataOption = False,
     no_relevance: NoRelevanceOption = False,
+    no_rows: NoRowsOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Explain a table, and measure whether the explanations can be trusted."""
-    options = (method, columns, drop, id_column, labels, names, seed, k_by, scale, with_data, no_relevance)
-    explain(files, k, out, *options, audit=True, quiet=quiet)
+    options = (method, columns, drop, id_column, labels, names, seed, k_by, scale, with_data)
+    explain(files, k, out, *options, no_relevance, no_rows, audit=True, quiet=quiet)
 
 
 @app.command(epilog=help_of("demo"))
@@ -247,6 +254,18 @@ def demo(
     )
 
 
+@app.command()
+def serve(
+    folder: Annotated[Path, typer.Argument(help="What explain wrote: the folder of --out.")] = Path("result"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8321,
+    show: Annotated[bool, typer.Option("--open", help="Also open it in the browser.")] = False,
+) -> None:
+    """Show a report in the browser from this machine, to this machine only."""
+    from whyclust.command import serving
+
+    serving.serve(folder, port, show=show, told=lambda address: typer.echo(f"{address} (Ctrl-C ends it)"))
+
+
 def _run(
     read: Callable[[], Any],
     *,
@@ -254,6 +273,7 @@ def _run(
     quiet: bool,
     title: str,
     keep: str = "usual",
+    rows: bool = True,
     audit: bool = False,
     **options: Any,
 ) -> None:
@@ -273,7 +293,7 @@ def _run(
         table = read()
         result = explain_table(table, audit=audit, progress=progress, **options)
         progress("Writing the report")
-        report = write_result(result, out, title=title, keep=keep)
+        report = write_result(result, out, title=title, keep=keep, rows=rows)
     if quiet:
         return
     for note in result.notes:

@@ -31,7 +31,12 @@ AUDIT_FILES = ("audit.csv", "audit.json")
 
 
 def write_result(
-    result: Result, folder: str | Path, *, title: str | None = None, keep: str = "usual"
+    result: Result,
+    folder: str | Path,
+    *,
+    title: str | None = None,
+    keep: str = "usual",
+    rows: bool = True,
 ) -> Path:
     """Write the report, the relevances, the clusters, the summary, the model, and the audit if there is one.
 
@@ -48,6 +53,9 @@ def write_result(
     keep : {"usual", "all", "nothing"}
         What goes into relevance.parquet: relevance, and the rows themselves unless the table is large; also
         the rows of large tables; or nothing, and there is no such file.
+
+    rows : bool
+        Whether the report may hold single rows.
 
     Returns
     -------
@@ -71,6 +79,7 @@ def write_result(
                 "seed": result.computed["seed"],
             },
             audit=result.audit,
+            rows=rows,
         )
         if keep != "nothing":
             _kept(result.explanation, keep).save(beside / "relevance.parquet")

@@ -29,6 +29,7 @@ from whyclust.explaining.left_out import with_data, without_data
 from whyclust.explaining.naming import read_cluster_names
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.records import Provenance, Question
+from whyclust.explaining.showing import Showing
 from whyclust.inputs import InputKind
 from whyclust.network.rivalry import Rivalry
 from whyclust.network.values import FactoredValues, top_columns
@@ -36,7 +37,6 @@ from whyclust.network.values import FactoredValues, top_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-    from whyclust.auditing import Audit
     from whyclust.explaining.origin import Origin
     from whyclust.plots import Plots
     from whyclust.telling.summary import Summary
@@ -47,7 +47,7 @@ _USUAL_MEMBERS = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation(Answering):
+class Explanation(Answering, Showing):
     """Why each row is in a cluster.
 
     ``values.sum(axis=1) + base_values == explained``, to rounding. A positive value speaks for
@@ -387,13 +387,6 @@ class Explanation(Answering):
             data=to_array(self.data),
             feature_names=self.feature_names,
         )
-
-    def to_html(self, path: str | Path, *, title: str | None = None, audit: Audit | None = None) -> Path:
-        """Write a report that opens in any browser, and return its path.
-
-        With ``audit=wc.audit(model, X)`` it tells first whether the explanations can be trusted.
-        """
-        return reach("to_html")(self, path, title=title, audit=audit)
 
     def save(self, path: str | Path) -> Path:
         """Write to a .parquet, .npz or .json file, which :func:`whyclust.load` reads; no pickle."""

@@ -23,9 +23,9 @@ def places_in_plane(explanation: Explanation, embedding: Any = None) -> tuple[ND
     Parameters
     ----------
     explanation : Explanation
-    embedding : array or frame of shape (n_rows, 2), optional
-        Places that are known already; by default the first two principal components of the columns, each
-        divided by its standard deviation, a category as one column a value.
+    embedding : array or frame of shape (n_rows, 2), "pca" or "umap", optional
+        Places that are known already, or how to find them; by default the first two principal components
+        of the columns, each divided by its standard deviation, a category as one column a value.
 
     Returns
     -------
@@ -42,7 +42,11 @@ def places_in_plane(explanation: Explanation, embedding: Any = None) -> tuple[ND
     >>> places.shape, names
     ((150, 2), ('principal component 1 (73%)', 'principal component 2 (23%)'))
     """
-    return _principal(explanation.data) if embedding is None else _given(explanation, embedding)
+    if embedding is None or (isinstance(embedding, str) and embedding == "pca"):
+        return _principal(explanation.data)
+    if isinstance(embedding, str):
+        return _neighbours(explanation.data, embedding)
+    return _given(explanation, embedding)
 
 
 def _principal(data: Any) -> tuple[NDArray, tuple[str, str]]:
@@ -53,9 +57,7 @@ def _principal(data: Any) -> tuple[NDArray, tuple[str, str]]:
         width = min(2, data.shape[1] - 1) or 1
         places = TruncatedSVD(width, random_state=0).fit_transform(data)
         return _two(places), ("singular component 1", "singular component 2")
-    numbers = _numbers(data)
-    numbers = numbers - numbers.mean(axis=0)
-    numbers = numbers / np.where(numbers.std(axis=0) > 0, numbers.std(axis=0), 1.0)
+    numbers = _standardised(data)
     total = float(np.einsum("ij,ij->", numbers, numbers)) or 1.0
     if min(numbers.shape) > _WIDE:
         from sklearn.utils.extmath import randomized_svd
@@ -75,6 +77,27 @@ def _principal(data: Any) -> tuple[NDArray, tuple[str, str]]:
     shares = np.append(spreads, 0.0)[:2] / total
     first, second = (f"principal component {place + 1} ({share:.0%})" for place, share in enumerate(shares))
     return _two(places * np.where(largest < 0, -1.0, 1.0)), (first, second)
+
+
+def _neighbours(data: Any, name: str) -> tuple[NDArray, tuple[str, str]]:
+    """Rows near their neighbours, by UMAP where it is installed."""
+    if name != "umap":
+        raise ValueError(f"embedding={name!r}, expected 'pca', 'umap' or a place in the plane for each row.")
+    try:
+        from umap import UMAP
+    except ImportError:
+        raise ImportError(
+            "embedding='umap' needs umap-learn, which is not installed: pip install umap-learn, or leave it "
+            "out."
+        ) from None
+    numbers: Any = data if is_sparse(data) else _standardised(data)
+    return UMAP(random_state=0).fit_transform(numbers), ("UMAP 1", "UMAP 2")
+
+
+def _standardised(data: Any) -> NDArray:
+    numbers = _numbers(data)
+    numbers = numbers - numbers.mean(axis=0)
+    return numbers / np.where(numbers.std(axis=0) > 0, numbers.std(axis=0), 1.0)
 
 
 def _numbers(data: Any) -> NDArray:

@@ -29,6 +29,7 @@ _ON_USE = {
     "smallest_change": "whyclust.answers.smallest_change",
     "smallest_changes": "whyclust.answers.smallest_changes",
     "subpatterns": "whyclust.answers.subpatterns",
+    "show": "whyclust.report",
     "to_html": "whyclust.report",
 }
 

@@ -2,5 +2,6 @@
 
 from whyclust.report.page import render, to_html
 from whyclust.report.sections import Page, section
+from whyclust.report.show import Shown, show
 
-__all__ = ["Page", "render", "section", "to_html"]
+__all__ = ["Page", "Shown", "render", "section", "show", "to_html"]

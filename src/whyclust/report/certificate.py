@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 MOST_FLAGGED = 50
 
 
-def certificate(explanation: Explanation) -> dict[str, Any] | None:
+def certificate(explanation: Explanation, *, rows: bool = True) -> dict[str, Any] | None:
     """Gather the agreement of a surrogate with its labels, and the rows on which they differ.
 
     Parameters
     ----------
     explanation : Explanation
+    rows : bool
+        Whether single rows may be named.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def certificate(explanation: Explanation) -> dict[str, Any] | None:
         "advice": advice,
         "clusters": clusters,
         "disagreement": disagreement(explanation),
-        "flagged": [_flagged(explanation, row) for row in flagged[:MOST_FLAGGED]],
+        "flagged": [_flagged(explanation, row) for row in flagged[: MOST_FLAGGED if rows else 0]],
         "n_flagged": len(flagged),
         "is_given": explanation.given is not None,
         "has_noise": explanation.noise is not None,

@@ -90,7 +90,9 @@ def render(
     def fill(template: str, **values: Any) -> Markup:
         return Markup(environment.get_template(f"{template}.html.jinja").render(**values))
 
-    page = Page(explanation, [*explanation.notes, *notes], choice, facts or {}, audit, fill, rows)
+    # Notes tell of single values, too: 'farthest outside is ... in row 7'.
+    told = [*explanation.notes, *notes] if rows else []
+    page = Page(explanation, told, choice, facts or {}, audit, fill, rows)
     made = sections(page)
     ignored = explanation.question.about == "ignored"
     title = title or ("What do these clusters ignore?" if ignored else "Why these clusters?")

@@ -68,7 +68,7 @@ class Page:
     @cached_property
     def certificate(self) -> dict[str, Any] | None:
         """How far a surrogate can be relied on."""
-        return certificate(self.explanation)
+        return certificate(self.explanation, rows=self.rows)
 
     @property
     def certificate_heading(self) -> str:
@@ -121,7 +121,7 @@ def _in_short(page: Page) -> Markup:
     alone = len(explanation) == 1
     return page.fill(
         "short",
-        sentences=[explanation.describe()] if alone else cluster_paragraphs(explanation),
+        sentences=[explanation.describe()] if alone else cluster_paragraphs(explanation, rows=page.rows),
         clusters=page.clusters,
         table_first=len(page.clusters) > MOST_PARAGRAPHS,
     )

@@ -28,9 +28,9 @@ def describe_clusters(explanation: Explanation, top: int) -> str:
     return "\n".join([*cluster_paragraphs(explanation, top), *disagreement(explanation)])
 
 
-def cluster_paragraphs(explanation: Explanation, top: int = 3) -> list[str]:
-    """One paragraph per cluster."""
-    return [" ".join(cluster_sentences(explanation, one, top)) for one in explanation.summary()]
+def cluster_paragraphs(explanation: Explanation, top: int = 3, *, rows: bool = True) -> list[str]:
+    """One paragraph per cluster; without `rows`, none of them is named."""
+    return [" ".join(cluster_sentences(explanation, one, top, rows=rows)) for one in explanation.summary()]
 
 
 def disagreement(explanation: Explanation) -> list[str]:
@@ -45,17 +45,19 @@ def disagreement(explanation: Explanation) -> list[str]:
     return [f"{sentence}."]
 
 
-def cluster_sentences(explanation: Explanation, one: ClusterSummary, top: int) -> list[str]:
-    """What sets a cluster apart, and who is in it."""
+def cluster_sentences(
+    explanation: Explanation, one: ClusterSummary, top: int, *, rows: bool = True
+) -> list[str]:
+    """What sets a cluster apart, and who is in it; without `rows`, none of them is named."""
     named = one.named_features(top)
     measures = explanation.provenance.measures
-    rows = f"{count(one.size)} of {count(len(explanation))} rows"
+    held = f"{count(one.size)} of {count(len(explanation))} rows"
     if explanation.question.about == "ignored":
         told = (
             f" lies mainly in {join([column for column, _ in named])}" if named else " belongs to no column"
         )
-        return [f"What the clustering ignores in {one.title}, {rows},{told}."]
-    first = f"{_capital(one.title)} holds {rows}"
+        return [f"What the clustering ignores in {one.title}, {held},{told}."]
+    first = f"{_capital(one.title)} holds {held}"
     if explanation.question.about == "chosen" and explanation.question.threshold is None:
         rival = explanation.named(explanation.competitors[0])
         against = f" against {rival}" if explanation.question.duel else ""
@@ -70,7 +72,8 @@ def cluster_sentences(explanation: Explanation, one: ClusterSummary, top: int) -
         sentences.append(f"Its rows are unusual in {join([column for column, _ in named])}.")
     else:
         sentences += [standing_sentence(explanation, column, standing) for column, standing in named]
-    return [*sentences, *_some_rows(explanation, one), *_doubt(explanation, one.cluster)]
+    some = _some_rows(explanation, one) if rows else []
+    return [*sentences, *some, *_doubt(explanation, one.cluster)]
 
 
 def _capital(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +15,27 @@ from whyclust.telling.sentences import cluster_sentences
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
+Progress = Callable[[str], None]
+
+
+def _silent(message: str) -> None:
+    """Nobody waits for this page."""
+
+
 # Columns of a cluster that the page can unfold to, and columns whose distribution it draws.
 MOST_FEATURES, DRAWN = 200, 8
-# Members whose reasons are grouped, and those that are asked which columns suffice for them.
-GROUPED, ASKED = 400, 40
-# Answers that search are left out of pages of wider tables, unless they were asked for by themselves.
-MOST_COLUMNS, MOST_CLUSTERS = 100, 20
+# Members whose reasons are grouped, and those of a cluster that are asked which columns suffice for them.
+GROUPED, ASKED = 200, 20
+# Answers that search are left out of pages of wider tables and of more clusters: each would take seconds.
+MOST_COLUMNS, MOST_CLUSTERS, MOST_GROUPED = 60, 20, 8
 
 
-def clusters(explanation: Explanation) -> list[dict[str, Any]]:
-    """Everything that is told of the clusters, in order, noise last."""
+def clusters(explanation: Explanation, *, rows: bool = True) -> list[dict[str, Any]]:
+    """Everything that is told of the clusters, in order; without `rows`, nothing of single ones."""
     positions = {name: place for place, name in enumerate(explanation.feature_names)}
     found = []
     for one in explanation.summary():
-        values = cluster_values(explanation, one)
+        values = cluster_values(explanation, one, rows=rows)
         features = one.features.head(MOST_FEATURES)
         found.append(
             {
@@ -39,14 +47,14 @@ def clusters(explanation: Explanation) -> list[dict[str, Any]]:
                 "evidence": one.evidence,
                 "doubt": values["doubt"],
                 "flagged": values["n_flagged"],
-                "sentences": cluster_sentences(explanation, one, 3),
+                "sentences": cluster_sentences(explanation, one, 3, rows=rows),
                 "features": [
                     {**feature, "column": positions[feature["name"]]}
                     for feature in (*values["features"], *values["others"])
                 ],
                 "strongest": [positions[name] for name in features["feature"].head(DRAWN)],
-                "typical": [int(row) for row in one.typical],
-                "borderline": [int(row) for row in one.borderline],
+                "typical": [int(row) for row in one.typical] if rows else [],
+                "borderline": [int(row) for row in one.borderline] if rows else [],
                 "pictures": [
                     {"caption": picture["caption"], "html": str(picture["shown"])}
                     for picture in values["pictures"]
@@ -56,30 +64,35 @@ def clusters(explanation: Explanation) -> list[dict[str, Any]]:
     return found
 
 
-def answers(explanation: Explanation, told: list[dict[str, Any]]) -> None:
+def answers(explanation: Explanation, told: list[dict[str, Any]], progress: Progress = _silent) -> None:
     """Add to each cluster what further questions answer, where they are answered in a moment.
 
-    Which groups of members have reasons of their own, which few columns suffice for how many, and rules.
+    Rules, which few columns suffice for how many members, and which groups have reasons of their own.
     """
     if not _asked_of_clusters(explanation):
         return
     draw = np.random.default_rng(0)
+    asked: list[int] = []
     for one, summary in zip(told, explanation.summary(), strict=True):
         if summary.is_noise:
             continue
-        members = np.flatnonzero(np.asarray(explanation.clusters == summary.cluster))
-        some = explanation[np.sort(draw.permutation(members)[:GROUPED])]
-        one["groups"] = _answered(lambda: _groups(some, summary.cluster))
-        one["rules"] = _answered(lambda: _rules(explanation, summary.cluster))
-        asked = np.sort(draw.permutation(members)[:ASKED])
-        one["sufficient"] = _answered(lambda: _sufficient(explanation, asked))
+        members = draw.permutation(np.flatnonzero(np.asarray(explanation.clusters == summary.cluster)))
+        asked += [*members[:ASKED].tolist(), *one["typical"], *one["borderline"]]
+        progress(f"Reasons of cluster {summary.cluster}")
+        one["rules"] = _answered(partial(_rules, explanation, summary.cluster))
+        if len(told) <= MOST_GROUPED:
+            some = explanation[np.sort(members[:GROUPED])]
+            one["groups"] = _answered(partial(_groups, some, summary.cluster))
+    progress("Columns that suffice")
+    _answered(partial(_add_sufficient, explanation, sorted(set(asked)), told))
 
 
 def _asked_of_clusters(explanation: Explanation) -> bool:
     usual = explanation.question.about in ("assigned", "given") and explanation.question.threshold is None
     small = explanation.shape[1] <= MOST_COLUMNS and len(explanation.summary()) <= MOST_CLUSTERS
     plain = explanation.provenance.method == "neon" and not explanation.is_factored
-    return usual and small and plain and explanation.origin is not None and len(explanation) > 1
+    table = explanation.kind.item_shape == () and explanation.origin is not None
+    return usual and small and plain and table and len(explanation) > 1
 
 
 def _answered(answer: Callable[[], Any]) -> Any:
@@ -114,13 +127,21 @@ def _rules(explanation: Explanation, cluster: Any) -> list[dict[str, Any]] | Non
     ]
 
 
-def _sufficient(explanation: Explanation, rows: Any) -> dict[str, Any]:
+def _add_sufficient(explanation: Explanation, rows: list[int], told: list[dict[str, Any]]) -> None:
+    """Which columns suffice for members of each cluster, and for the rows that the page names."""
     found = explanation.sufficient(rows)
-    return {
-        "asked": len(rows),
-        "sets": [
-            {"columns": list(one.columns), "share": float(one.share), "probability": float(one.probability)}
-            for one in found.sets[:3]
-        ],
-        "sentence": found.describe(),
-    }
+    places = {row: place for place, row in enumerate(rows)}
+    for one, summary in zip(told, explanation.summary(), strict=True):
+        own = [a_set for a_set in found.sets if a_set.cluster == summary.cluster][:3]
+        one["sufficient"] = {
+            "asked": int((found.clusters == summary.cluster).sum()),
+            "sets": [
+                {"columns": list(a_set.columns), "share": a_set.share, "probability": a_set.probability}
+                for a_set in own
+            ],
+            "rows": {
+                str(row): found[places[row]].describe(top=0)
+                for row in (*one["typical"], *one["borderline"])
+                if row in places
+            },
+        }

@@ -17,7 +17,9 @@ BINS = 24
 MOST_BARS = 12
 
 
-def distribution(explanation: Explanation, column: int, codes: NDArray, n_clusters: int) -> dict[str, Any]:
+def distribution(
+    explanation: Explanation, column: int, codes: NDArray, n_clusters: int, *, fewest: int = 1
+) -> dict[str, Any]:
     """Count values of a column by cluster.
 
     Numbers beyond the outermost percent are counted in the first and last bin. Of categories the most
@@ -30,6 +32,8 @@ def distribution(explanation: Explanation, column: int, codes: NDArray, n_cluste
     codes : ndarray of int
         The place of each row's cluster in the page's list.
     n_clusters : int
+    fewest : int
+        Categories that fewer rows have are counted together.
     """
     values = column_values(explanation.data, column)
     if values.dtype.kind in "iufb":
@@ -37,8 +41,8 @@ def distribution(explanation: Explanation, column: int, codes: NDArray, n_cluste
     texts = pd.Series(values, dtype=object)
     known = texts.notna().to_numpy()
     frequent = texts[known].map(str).value_counts()
-    kept = [str(one) for one in frequent.index[:MOST_BARS]]
-    bars = [*kept, "others"] if len(frequent) > MOST_BARS else kept
+    kept = [str(one) for one in frequent.index[frequent >= fewest][:MOST_BARS]]
+    bars = [*kept, "others"] if len(frequent) > len(kept) else kept
     places = {name: place for place, name in enumerate(kept)}
     found = np.array([places.get(str(one), len(kept)) for one in texts[known]], dtype=np.intp)
     return {

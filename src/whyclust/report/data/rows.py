@@ -26,6 +26,8 @@ WIDE, STRONGEST = 60, 30
 MOST_SHOWN = 60
 # A category of more values is shown as its most frequent ones.
 MOST_CATEGORIES = 1_000
+# Tables of more numbers are held in single precision.
+LARGE = 500_000
 _PIXELS = 64 * 64
 
 
@@ -114,9 +116,14 @@ def _add_column(explanation: Explanation, column: int, arrays: Arrays) -> dict[s
     told: dict[str, Any] = {"column": column, "name": explanation.feature_names[column]}
     numbers = _numbers(values)
     if numbers is not None:
-        single = numbers.astype(np.float32)
+        # Numbers near the largest have no single form; seven digits of others are enough for large tables.
+        with np.errstate(over="ignore"):
+            single = numbers.astype(np.float32)
         exact = bool(((single == numbers) | np.isnan(numbers)).all())
-        arrays.add(name, numbers, "float32" if exact else "float64")
+        large = explanation.shape[0] * explanation.shape[1] > LARGE and bool(
+            (np.isfinite(single) | ~np.isfinite(numbers)).all()
+        )
+        arrays.add(name, numbers, "float32" if exact or large else "float64")
         return {**told, "kind": "number"}
     texts = pd.Series(values, dtype=object).map(lambda one: None if pd.isna(one) else str(one))
     found = pd.Categorical(texts, categories=texts.value_counts().index)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from whyclust.report.sections import Page
 
 
+# A page without rows tells of no value that fewer have.
+FEWEST = 5
+
+
 def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = None) -> dict[str, Any]:
     """Gather what the page shows; what is in ``arrays`` goes beside it.
 
@@ -33,7 +37,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         Places on the map.
     """
     explanation, arrays = page.explanation, Arrays()
-    told = clusters(explanation)
+    told = clusters(explanation, rows=rows)
     order = [one.cluster for one in explanation.summary()]
     known = {*np.unique(explanation.labels).tolist(), *np.unique(explanation.competitors).tolist()}
     others = [one for one in explanation.in_order(known) if one not in order]
@@ -56,7 +60,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         "trust": _trust(page),
         "notes": page.notes,
         "distributions": {
-            str(column): distribution(explanation, column, labels, len(codes))
+            str(column): distribution(explanation, column, labels, len(codes), fewest=1 if rows else FEWEST)
             for column in sorted(set(strongest))[:200]
         }
         if explanation.kind.item_shape == () and not explanation.is_factored
@@ -68,7 +72,11 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         named = [row for one in told for row in (*one["typical"], *one["borderline"])]
         held = chosen_rows(explanation, named)
         part = explanation if len(held) == len(explanation) else explanation[held]
-        places = None if embedding is None else _taken(embedding, held, len(explanation))
+        places = (
+            embedding
+            if embedding is None or isinstance(embedding, str)
+            else _taken(embedding, held, len(explanation))
+        )
         found["held"] = {
             "count": len(held),
             "positions": len(held) < len(explanation),
@@ -77,16 +85,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         if len(held) < len(explanation):
             arrays.add("positions", held, "int32")
         found["engine"] = _engine(part, arrays)
-    else:
-        for one in told:
-            one.update(typical=[], borderline=[], pictures=[])
-            one["sentences"] = [text for text in one["sentences"] if not _names_rows(text)]
     return {"values": _plain(found), "arrays": arrays}
-
-
-def _names_rows(sentence: str) -> bool:
-    """Whether a sentence of a cluster is about single rows."""
-    return sentence.startswith(("Row ", "Its only row "))
 
 
 def _taken(embedding: Any, rows: Any, n_rows: int) -> Any:
