@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-floors format clean
+.PHONY: help demo test browser test-floors format clean
 
 help:
 	@sed -n '1,5s/^# \{0,1\}//p' Makefile
@@ -31,7 +31,14 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/whyclust demo --out demo-result
 
-test: $(VENV)/.installed-test
+# The tests of the report's page need a browser; where none can be had they are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null 2>&1; }; } || \
+		echo "no browser could be installed: tests of the report in a browser will be skipped"
+
+test: $(VENV)/.installed-test browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,0 +1,231 @@
+"""The report as a reader uses it: opened from a file, in a browser, by clicks."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import whyclust as wc
+from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
+
+pytestmark = needs_browser
+PLACES = ("#/", "#/?row=3", "#/cluster/1", "#/pairs/0/1", "#/table?row=3", "#/words")
+
+
+def customers(n_rows=240):
+    """Three kinds of customers, with a category."""
+    X, kind = make_blobs(n_rows, 4, centers=3, cluster_std=1.5, random_state=4)
+    frame = pd.DataFrame(X, columns=["age", "income", "basket", "visits"])
+    frame["region"] = np.array(["north", "south", "west"])[(kind + (np.arange(n_rows) % 5 == 0)) % 3]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def explained():
+    from whyclust.command.run import explain_table
+    from whyclust.tables import Table
+
+    return explain_table(Table(customers()), k=3).explanation
+
+
+@pytest.fixture(scope="module")
+def page(explained, tmp_path_factory):
+    return explained.to_html(tmp_path_factory.mktemp("page") / "report.html", title="Customers")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("browser")) as driver:
+        yield driver
+
+
+@pytest.fixture
+def driver(browser):
+    browser.get_log("browser")
+    browser.get_log("performance")
+    yield browser
+    assert complaints(browser) == []
+    assert requests(browser) == []
+
+
+def pick_a_point(driver):
+    """Click the map where a row is."""
+    until(driver, "return document.documentElement.dataset.drawn")
+    driver.execute_script(
+        """const canvas = document.querySelector('canvas'), box = canvas.getBoundingClientRect();
+        for (let x = 40; x < box.width - 40; x += 6) for (let y = 40; y < box.height - 40; y += 6) {
+          canvas.dispatchEvent(new MouseEvent('click', { clientX: box.x + x, clientY: box.y + y, bubbles: true }));
+          if (location.hash.includes('row=')) return;
+        }"""
+    )
+    until(driver, "return location.hash.includes('row=')")
+
+
+def test_from_the_map_to_a_download(driver, page, explained):
+    go(driver, page)
+    pick_a_point(driver)
+    shown(driver, "0 would be on the border")
+    click(driver, "What would move it?")
+    shown(driver, "No point there is nearer")
+    first = driver.execute_script("return document.querySelector('#page td').innerText")
+    click(driver, "hold", within="#page table")
+    until(
+        driver,
+        "return [...document.querySelectorAll('#page table td:first-child')].every((one) => one.innerText != arguments[0])",
+        first,
+    )
+    click(driver, "What if?")
+    until(driver, "return document.querySelector('#page input[type=range]')")
+    before = driver.execute_script("return document.querySelector('#page .total .figure').dataset.sum")
+    driver.execute_script(
+        """const one = document.querySelector('#page input[type=range]');
+        one.value = one.max; one.dispatchEvent(new Event('input', { bubbles: true }));"""
+    )
+    until(driver, "return document.querySelector('#page .total .figure').dataset.sum != arguments[0]", before)
+    click(driver, "Close this row")
+    click(driver, "Pairs")
+    shown(driver, "What separates A from B?")
+    until(driver, "document.querySelector('#page td button').click(); return location.hash.includes('/pairs/')")
+    shown(driver, "of the difference")
+    go(driver, page, "#/cluster/1")
+    shown(driver, "What drives it".upper())
+    shown(driver, "Doubtful rows".upper())
+    click(driver, "Table")
+    shown(driver, "240 of 240 rows")
+    driver.execute_script(
+        """const one = document.querySelector('#page input[type=search]');
+        one.value = 'north'; one.dispatchEvent(new Event('input', { bubbles: true }));"""
+    )
+    north = int((explained.data["region"] == "north").sum())
+    shown(driver, f"{north} of 240 rows")
+    click(driver, "CSV")
+    downloads = Path(driver.capabilities["chrome"]["userDataDir"]).parent / "downloads"
+    for _ in range(100):
+        if (downloads / "rows.csv").exists():
+            break
+        until(driver, "return true")
+        driver.execute_async_script("setTimeout(arguments[0], 100)")
+    rows = pd.read_csv(downloads / "rows.csv")
+    assert len(rows) == north
+    own = explained.data.loc[[str(one) if str(one) in map(str, explained.index) else one for one in rows["row"]]]
+    np.testing.assert_allclose(rows["age"], own["age"], rtol=1e-6)
+    assert rows["region"].tolist() == own["region"].tolist()
+
+
+def test_sums_are_those_of_the_explanation(driver, page, explained):
+    for row in range(0, 240, 24):
+        go(driver, page, f"#/?row={row}")
+        found = until(driver, "return document.querySelector('#page .total .figure')?.dataset.sum")
+        # Columns are held in single precision.
+        assert float(found) == pytest.approx(explained.explained[row], rel=1e-6, abs=1e-6)
+
+
+def test_another_question_is_answered_as_python_does(driver, page, explained):
+    go(driver, page, "#/?row=5")
+    shown(driver, "and not")
+    own = explained.clusters[5]
+    rival = next(one for one in (0, 1, 2) if one not in (own, explained.competitors[5]))
+    code = [one.cluster for one in explained.summary()].index(rival)
+    driver.execute_script(
+        """const one = document.querySelector('#page select[aria-label="Competitor"]');
+        one.value = [...one.options].find((option) => option.text === 'Cluster ' + arguments[0]).value;
+        one.dispatchEvent(new Event('change', { bubbles: true }));""",
+        str(rival),
+    )
+    duel = explained[5].ask(cluster=own, against=rival)
+    assert code == rival
+    until(
+        driver,
+        "return Math.abs(document.querySelector('#page .total .figure').dataset.sum - arguments[0]) < 1e-6 * Math.abs(arguments[0])",
+        float(duel.explained[0]),
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 400])
+def test_everybody_can_read_it(driver, page, dark, width):
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]},
+    )
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+    try:
+        for place in PLACES:
+            go(driver, page, place)
+            until(driver, "return document.readyState === 'complete'")
+            driver.execute_async_script("setTimeout(arguments[0], 150)")
+            assert violations(driver) == [], place
+            wide = driver.execute_script("return document.documentElement.scrollWidth")
+            assert wide <= width, place
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+HOSTILE = [
+    "<script>window.evil = 1</script>",
+    "</script><script>window.evil = 2</script>",
+    '"><img src=x onerror="window.evil = 3">',
+    "javascript:window.evil=4",
+    "\u202eright to left\u202c",
+    "{@html evil}",
+    "x" * 10_000,
+]
+
+
+def test_whatever_things_are_called_stays_text(driver, tmp_path):
+    X, kind = make_blobs(90, len(HOSTILE), centers=3, random_state=0)
+    frame = pd.DataFrame(X, columns=HOSTILE, index=[f"{name}{row}" for row, name in enumerate(HOSTILE * 20)][:90])
+    names = np.array(HOSTILE[:3], dtype=object)[kind]
+    path = wc.explain(names, frame).to_html(tmp_path / "hostile.html", title=HOSTILE[1])
+    for place in PLACES:
+        go(driver, path, place)
+        driver.execute_async_script("setTimeout(arguments[0], 100)")
+        assert driver.execute_script("return window.evil === undefined && document.querySelector('#page img') === null")
+    go(driver, path, "#/table")
+    shown(driver, HOSTILE[0][:20])
+    assert driver.title == " ".join(HOSTILE[1].split())
+
+
+def test_a_page_without_rows_has_none(driver, tmp_path):
+    frame = customers().set_axis([f"secret-{row}" for row in range(240)], axis=0)
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)).fit(frame.iloc[:, :4])
+    path = wc.explain(model, frame.iloc[:, :4]).to_html(tmp_path / "private.html", rows=False)
+    text = path.read_text(encoding="utf-8")
+    assert "secret-" not in text
+    assert "array-" not in text.split("<script>")[0].split("</style>")[1]
+    go(driver, path)
+    shown(driver, "made without single rows")
+    go(driver, path, "#/cluster/1")
+    shown(driver, "WHAT DRIVES IT")
+
+
+def test_without_webgl_the_map_is_drawn_otherwise(page, tmp_path):
+    with opened(tmp_path, webgl=False) as driver:
+        go(driver, page)
+        shown(driver, "drawn without WebGL")
+        pick_a_point(driver)
+        assert requests(driver) == []
+
+
+def test_the_policy_forbids_what_it_says(driver, page):
+    go(driver, page)
+    tried = driver.execute_async_script(
+        """const done = arguments[0];
+        const script = document.createElement('script'); script.textContent = 'window.evil = 1'; document.body.append(script);
+        let evaluated = true; try { new Function('return 1')(); } catch { evaluated = false; }
+        fetch('http://127.0.0.1:9/').then(() => done('fetched'), () => done([window.evil === undefined, evaluated]));"""
+    )
+    assert tried[0] is True
+    # Refusals are told on the console, as they should be.
+    assert any("Content Security Policy" in one for one in complaints(driver))
+    assert json.dumps(tried)
