@@ -1,11 +1,8 @@
-// Reads { models: [{ spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to]] }] }
-// from standard input, and prints what the engine answers, for tests/test_report_engine.py. The engine is the one
-// beside this file, or the one given as argument.
-import { readFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
-
-const path = process.argv[2] ? pathToFileURL(process.argv[2]) : new URL('./engine.mjs', import.meta.url);
-const { makeEngine } = await import(path);
+// For tests/test_report_engine.py. Each line of standard input is a model with questions about it,
+//   { spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to]] },
+// and each line of standard output what the engine answers. The engine is the built one beside this file.
+import { createInterface } from 'node:readline';
+import { makeEngine } from './engine.mjs';
 
 function floats(text) {
   const bytes = Buffer.from(text, 'base64');
@@ -21,11 +18,10 @@ function tried(answer) {
   }
 }
 
-const asked = JSON.parse(readFileSync(0, 'utf8'));
-const answers = asked.models.map(({ spec, arrays, questions, changes }) => {
+function answered({ spec, arrays, questions, changes }) {
   const known = Object.fromEntries(Object.entries(arrays).map(([name, text]) => [name, floats(text)]));
   const engine = makeEngine(spec, (name) => {
-    if (!(name in known)) throw new Error(`no array ${name}`);
+    if (!(name in known)) throw new Error(`no array is called ${name}`);
     return known[name];
   });
   return {
@@ -36,5 +32,8 @@ const answers = asked.models.map(({ spec, arrays, questions, changes }) => {
       tried(() => engine.smallestChange(row, new Set(fixed), to ?? undefined)),
     ),
   };
-});
-process.stdout.write(JSON.stringify(answers));
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(answered(JSON.parse(line)))}\n`);
+}

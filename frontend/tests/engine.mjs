@@ -19,8 +19,7 @@ var FUNCTIONS = {
 	cbrt: Math.cbrt,
 	square: (x) => x * x,
 	abs: Math.abs,
-	tanh: Math.tanh,
-	arcsinh: Math.asinh
+	tanh: Math.tanh
 };
 /** A value that has no number, where one is needed, is refused. */
 function makeEncoder(columns, array) {
@@ -617,7 +616,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 				point
 			};
 		}
-		return { why: "The row lies so near a border that its sides cannot be told apart." };
+		return { why: "No values of the free columns were found that lead there." };
 	};
 }
 // src/engine/index.ts

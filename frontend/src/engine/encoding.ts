@@ -15,7 +15,6 @@ const FUNCTIONS: Record<string, (x: number) => number> = {
   square: (x) => x * x,
   abs: Math.abs,
   tanh: Math.tanh,
-  arcsinh: Math.asinh,
 };
 
 export interface Encoder {

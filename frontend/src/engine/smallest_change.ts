@@ -113,6 +113,6 @@ export function makeSmallestChange(
       const changes = columns.map((column) => ({ column, from: row[column] ?? null, to: point[column] }));
       return { to: landed, distance, changes, point };
     }
-    return { why: 'The row lies so near a border that its sides cannot be told apart.' };
+    return { why: 'No values of the free columns were found that lead there.' };
   };
 }

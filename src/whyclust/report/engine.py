@@ -1,8 +1,9 @@
 """What the report's page needs to explain other rows, and rows that a reader changes, by itself.
 
-The page computes what depends on a reader's choice: a row with other values, another cluster or competitor, the
-smallest change with columns held fixed. It gets the folded head that Python computes with, as arrays, and how
-columns are encoded; ``frontend/src/engine`` does the same arithmetic, and tests hold the two against each other.
+The page computes what depends on a reader's choice: a row with other values, another cluster or competitor,
+the smallest change with columns held fixed. It gets the folded head that Python computes with, as arrays, and
+how columns are encoded; ``frontend/src/engine`` does the same arithmetic, and tests hold the two against each
+other.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, NDArray]
 
-# Prototypes × encoded columns, or numbers in the precision matrices of a mixture: above this the page would grow
-# by megabytes, and would be slow to answer.
+# Prototypes × encoded columns, or numbers in the precision matrices of a mixture: above this the page would
+# grow by megabytes, and would be slow to answer.
 MOST_NUMBERS = 200_000
+# Pairs of sub-clusters × columns that the search for a smallest change may compare.
+_MOST_COMPARED = 20_000_000
 
 
 def engine_spec(explanation: Explanation) -> tuple[dict[str, Any], Arrays]:
@@ -44,8 +47,8 @@ def engine_spec(explanation: Explanation) -> tuple[dict[str, Any], Arrays]:
     Returns
     -------
     spec : dict
-        For JSON. ``{"why_not": sentence}`` where the page cannot compute this model. Otherwise ``why_no_change``
-        is a sentence where it can explain, but not find the smallest change.
+        For JSON. ``{"why_not": sentence}`` where the page cannot compute this model. Otherwise
+        ``why_no_change`` is a sentence where it can explain, but not find the smallest change.
     arrays : dict of str to ndarray
         Of type float64, under the names that the engine asks for, in C order.
 
@@ -96,7 +99,7 @@ def _origin(explanation: Explanation) -> Origin:
     if origin.options.get("groups") is not None:
         raise NotInThePage("columns are summed in groups, and the page would have to change single ones.")
     if explanation.kind != TABLE or origin.network.kind != TABLE:
-        raise NotInThePage("rows are no rows of a table that could be changed column by column.")
+        raise NotInThePage("its rows are texts, images or the like, and have no columns to change.")
     if is_sparse(origin.table.data):
         raise NotInThePage("the table is sparse, and has too many columns for a page.")
     features = origin.network.features
@@ -109,9 +112,8 @@ def _origin(explanation: Explanation) -> Origin:
 
 def _refuse_size(net: Neuralized) -> None:
     """Before anything is folded, which would take the memory that the page has not."""
-    rows: Any = getattr(net.head, "prototypes", getattr(net.head, "weights", getattr(net.head, "means", None)))
-    width = net.features.n_points
-    numbers = 0 if rows is None else len(rows) * width
+    found = [getattr(net.head, name, ()) for name in ("prototypes", "weights", "means")]
+    numbers = max(len(rows) for rows in found) * net.features.n_points
     roots: Any = getattr(net.head, "roots", None)
     if roots is not None and (roots.ndim == 3 or not net.features.folded.is_identity):
         numbers *= net.head.n_inputs
@@ -175,6 +177,9 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
     regions = regions_of(net)
     if not isinstance(regions, NodeRegions):
         raise NotInThePage("borders between its clusters are bent, and the page knows straight ones.")
+    several = len(regions.members) > len(net.clusters)
+    if several and len(regions.members) ** 2 * regions.slopes.shape[1] > _MOST_COMPARED:
+        raise NotInThePage("its clusters consist of too many parts to search all of them in a page.")
     row = Changeable(net, table, 0, Asked())
     try:
         kinds = row.kinds

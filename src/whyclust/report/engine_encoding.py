@@ -1,19 +1,20 @@
 """How the user's columns become the encoded ones, written down for the page.
 
-Every encoded column comes from one of the user's columns by a chain of small steps, each a dictionary with one
-meaning, which ``frontend/src/engine/encoding.ts`` follows:
+Every encoded column comes from one of the user's columns by a chain of small steps, each a dictionary with
+one meaning, which ``frontend/src/engine/encoding.ts`` follows:
 
-=========================================  ======================================================================
-``{"fill": value}``                        a gap becomes this value
+===========================================  ==========================================================
+``{"fill": value}``                          a gap becomes this value
 ``{"origin": o, "factor": f, "offset": b}``  (x − o) · f + b
-``{"low": a, "high": b}``                  limited to this range
-``{"ranks": name}``                        the rank among the quantiles in the array of this name, 0 to 1
-``{"function": name}``                     a function of one number, one of `FUNCTIONS`
-``{"above": t}``                           1 where x > t, else 0
-``{"one_of": values}``                     1 where x is one of these, else 0; ``none_of`` is the opposite
-``{"known": values}``                      anything else is refused
-``{"missing": true}``                      1 for a gap, else 0
-=========================================  ======================================================================
+``{"low": a, "high": b}``                    limited to this range
+``{"ranks": name}``                          the rank, 0 to 1, among the quantiles in this array
+``{"function": name}``                       a function of one number, one of `FUNCTIONS`
+``{"above": t}``                             1 where x > t, else 0
+``{"one_of": values}``                       1 where x is one of these, else 0
+``{"none_of": values}``                      0 where x is one of these, else 1
+``{"known": values}``                        anything else is refused
+``{"missing": true}``                        1 for a gap, else 0
+===========================================  ==========================================================
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from whyclust.network.steps import Encoding, describe_step
 Step = dict[str, Any]
 
 # Functions of numpy that the page knows, too.
-FUNCTIONS = ("log", "log1p", "log2", "log10", "exp", "expm1", "sqrt", "cbrt", "square", "abs", "tanh", "arcsinh")
+FUNCTIONS = ("log", "log1p", "log2", "log10", "exp", "expm1", "sqrt", "cbrt", "square", "abs", "tanh")
 # Texts and knots of an encoding go into the page: more than this are too many.
 _MOST_NUMBERS = 200_000
 
