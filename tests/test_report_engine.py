@@ -32,6 +32,8 @@ from sklearn.preprocessing import (
 
 import whyclust as wc
 from whyclust.answers._changeable import Asked, Changeable
+from whyclust.answers._projection import nearest
+from whyclust.answers._regions import Piece
 from whyclust.cluster import ClusteringModuleEM, KernelKMeans, SoftKMeans, SubKMeans
 from whyclust.command.run import explain_table
 from whyclust.report.engine import MOST_NUMBERS, engine_spec
@@ -173,7 +175,7 @@ FLAT = {
     "not scaled": lambda: command(scale="none"),
     "soft command line": lambda: command("soft", "standard"),
     "drop": one_hot(drop="first"),
-    "rare": one_hot(min_frequency=27, handle_unknown="infrequent_if_exist"),
+    "rare": one_hot(min_frequency=15, handle_unknown="infrequent_if_exist"),
     "rare or unknown": one_hot(max_categories=3, handle_unknown="ignore"),
     "bent": bent,
 }
@@ -268,7 +270,16 @@ def ask():
     script = FRONTEND / "tests" / "check_engine.mjs"
     node = subprocess.Popen(["node", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def asked(ex, questions=(), changes=()):
+    def sent(job):
+        node.stdin.write(json.dumps(job, allow_nan=False) + "\n")
+        node.stdin.flush()
+        answer = node.stdout.readline()
+        assert answer, "the engine broke down: see what node wrote to the error output"
+        return json.loads(answer)
+
+    def asked(ex=None, questions=(), changes=(), polyhedra=None):
+        if polyhedra is not None:
+            return sent({"polyhedra": polyhedra})
         spec, arrays = engine_spec(ex)
         job = {
             "spec": spec,
@@ -276,11 +287,7 @@ def ask():
             "questions": list(questions),
             "changes": list(changes),
         }
-        node.stdin.write(json.dumps(job, allow_nan=False) + "\n")
-        node.stdin.flush()
-        answer = node.stdout.readline()
-        assert answer, "the engine broke down: see what node wrote to the error output"
-        return json.loads(answer)
+        return sent(job)
 
     yield asked
     node.stdin.close()
@@ -460,6 +467,31 @@ def test_the_page_changes_rows_as_python_does(explained, ask, name):
             else:
                 assert now == one
     assert answered >= count
+
+
+@needs_node
+def test_the_shortest_way_into_polyhedra_is_pythons(ask):
+    """Random sides and boxes, some of them empty, some of whose sides must be let go again on the way."""
+    generator = np.random.default_rng(0)
+    asked, pieces = [], []
+    for _ in range(400):
+        width, sides = generator.integers(1, 7), generator.integers(1, 14)
+        normals, levels = generator.normal(size=(sides, width)), generator.normal(0.3, 1.0, size=sides)
+        low = np.where(generator.random(width) < 0.5, -np.inf, generator.normal(-0.5, 0.5, size=width))
+        high = np.where(
+            generator.random(width) < 0.5, np.inf, low.clip(-1) + generator.exponential(size=width)
+        )
+        pieces.append((Piece(normals, levels), (low, high)))
+        ends = [[float(end) if np.isfinite(end) else None for end in side] for side in (low, high)]
+        asked.append([normals.tolist(), levels.tolist(), *ends])
+    empty = 0
+    for answer, (piece, box) in zip(ask(polyhedra=asked), pieces, strict=True):
+        wanted = nearest(piece, box)
+        empty += wanted is None
+        assert (answer is None) == (wanted is None)
+        if wanted is not None:
+            assert np.abs(np.array(answer) - wanted).max() < 1e-8 * max(1.0, np.abs(wanted).max())
+    assert 50 < empty < 350
 
 
 @needs_node

@@ -249,7 +249,7 @@ def people():
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_rounding_puts_beyond_a_bent_column_is_at_its_end(sign):
-    """Bounds are the encoded ends of the data, to which a search adds and subtracts; it may miss them by a bit."""
+    """Bounds are the encoded ends of the data; a search adds and subtracts, and may miss them by a bit."""
     X = np.arange(12.0).reshape(6, 2) ** 2
     limit = MinMaxScaler(feature_range=(-1.0, 2.0), clip=True)
     steps = make_pipeline(FunctionTransformer(np.negative if sign < 0 else np.positive), limit)

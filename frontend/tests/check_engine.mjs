@@ -1,8 +1,9 @@
 // For tests/test_report_engine.py. Each line of standard input is a model with questions about it,
 //   { spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to]] },
+// or { polyhedra: [[normals, levels, low, high]] } to which the shortest way is asked,
 // and each line of standard output what the engine answers. The engine is the built one beside this file.
 import { createInterface } from 'node:readline';
-import { makeEngine } from './engine.mjs';
+import { makeEngine, shortest } from './engine.mjs';
 
 function floats(text) {
   const bytes = Buffer.from(text, 'base64');
@@ -34,6 +35,15 @@ function answered({ spec, arrays, questions, changes }) {
   };
 }
 
+function projected([normals, levels, low, high]) {
+  const sides = normals.map((normal, i) => ({ normal: Float64Array.from(normal), level: levels[i] }));
+  const box = [low.map((end) => end ?? -Infinity), high.map((end) => end ?? Infinity)];
+  const found = shortest(sides, ...box.map((ends) => Float64Array.from(ends)));
+  return found && [...found];
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(`${JSON.stringify(answered(JSON.parse(line)))}\n`);
+  const asked = JSON.parse(line);
+  const answer = asked.polyhedra ? asked.polyhedra.map(projected) : answered(asked);
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

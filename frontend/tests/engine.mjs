@@ -667,4 +667,4 @@ function makeEngine(spec, array) {
 		smallestChange: makeSmallestChange(spec, spec.change, array, encoder, assign)
 	};
 }
-export { UnfitRow, makeEngine };
+export { UnfitRow, makeEngine, shortest };

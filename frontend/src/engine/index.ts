@@ -10,6 +10,7 @@ import { quadratics } from './quadratics';
 import { makeSmallestChange, type Change } from './smallest_change';
 import { UnfitRow, type Arrays, type Cell, type EngineSpec } from './spec';
 
+export { shortest } from './projection';
 export { UnfitRow, type Arrays, type Cell, type Change, type EngineSpec };
 
 /** Clusters are positions in the order of `spec.clusters`. */
