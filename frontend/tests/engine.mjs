@@ -525,12 +525,7 @@ var STEPS = [
 function makeSmallestChange(spec, change, array, encoder, assign) {
 	const own = spec.head.kind === "quadratics" ? "change " : "";
 	const [slopes, constants] = [array(`${own}slopes`), array(`${own}constants`)];
-	const [center, scale, low, high] = [
-		array("center"),
-		array("scale"),
-		array("low"),
-		array("high")
-	];
+	const [center, scale] = [array("center"), array("scale")];
 	const width = center.length;
 	const starts = spec.head.kind === "prototypes" && spec.head.gamma !== void 0 ? array("starts") : Float64Array.from(constants, (_, node) => node);
 	const memberOf = (node) => starts.reduce((found, start, k) => start <= node ? k : found, 0);
@@ -554,8 +549,11 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		const inside = nodes.filter((node) => members[node] === (to ?? from));
 		const outside = nodes.filter((node) => members[node] !== (to ?? from));
 		const [leaders, others] = to === void 0 ? [outside, inside] : [inside, outside];
-		const lowest = Float64Array.from(moving, (i) => (low[i] - encoded[i]) * scale[i]);
-		const highest = Float64Array.from(moving, (i) => (high[i] - encoded[i]) * scale[i]);
+		const bound = (side, none) => Float64Array.from(moving, (i) => {
+			const bent = change.bent[spec.encoded[i].source];
+			return bent ? (bent[side] - encoded[i]) * scale[i] : none;
+		});
+		const [lowest, highest] = [bound("low", -Infinity), bound("high", Infinity)];
 		let best = null;
 		for (const node of leaders) {
 			const found = shortest(ahead(node, others, start, moving, step), lowest, highest);

@@ -30,7 +30,7 @@ export function makeSmallestChange(
   // Mixtures with equal covariances have affine scores of their own.
   const own = spec.head.kind === 'quadratics' ? 'change ' : '';
   const [slopes, constants] = [array(`${own}slopes`), array(`${own}constants`)];
-  const [center, scale, low, high] = [array('center'), array('scale'), array('low'), array('high')];
+  const [center, scale] = [array('center'), array('scale')];
   const width = center.length;
   const several = spec.head.kind === 'prototypes' && spec.head.gamma !== undefined;
   const starts = several ? array('starts') : Float64Array.from(constants, (_, node) => node);
@@ -56,8 +56,12 @@ export function makeSmallestChange(
     const outside = nodes.filter((node) => members[node] !== (to ?? from));
     // To a cluster: one of its nodes is ahead of all others. Anywhere else: another node is ahead of all of this one's.
     const [leaders, others] = to === undefined ? [outside, inside] : [inside, outside];
-    const lowest = Float64Array.from(moving, (i) => (low[i] - encoded[i]) * scale[i]);
-    const highest = Float64Array.from(moving, (i) => (high[i] - encoded[i]) * scale[i]);
+    const bound = (side: 'low' | 'high', none: number) =>
+      Float64Array.from(moving, (i) => {
+        const bent = change.bent[spec.encoded[i].source];
+        return bent ? (bent[side] - encoded[i]) * scale[i] : none;
+      });
+    const [lowest, highest] = [bound('low', -Infinity), bound('high', Infinity)];
     let best: { distance: number; change: Float64Array } | null = null;
     for (const node of leaders) {
       const found = shortest(ahead(node, others, start, moving, step), lowest, highest);

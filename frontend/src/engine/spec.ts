@@ -43,11 +43,19 @@ export interface QuadraticsSpec {
   diagonal: boolean;
 }
 
+/** The range of the data, outside of which nothing is known of a bent column: their values, and these encoded. */
+export interface BentColumn {
+  lowest: number;
+  highest: number;
+  low: number;
+  high: number;
+}
+
 export interface ChangeSpec {
   /** User's columns that are read as they are. */
   numbers: number[];
-  /** User's columns that are bent by themselves (logarithms, ranks, limits), and the range of their values. */
-  bent: Record<string, { lowest: number; highest: number }>;
+  /** User's columns that are bent by themselves (logarithms, ranks, limits). */
+  bent: Record<string, BentColumn>;
   /** The units of the distance, in words. */
   measured: string;
 }

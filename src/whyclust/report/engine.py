@@ -185,17 +185,18 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
         kinds = row.kinds
     except ValueError:
         raise NotInThePage("a single row has no deviation to measure a change by.") from None
-    low, high = np.full(len(row.scale), -np.inf), np.full(len(row.scale), np.inf)
-    low[row.movable], high[row.movable] = row.box
-    arrays["scale"], arrays["low"], arrays["high"] = row.scale, low, high
+    arrays["scale"] = row.scale
     folded: Any = net.folded(np.dtype(np.float64))
     if isinstance(folded, Quadratics):  # equal precisions: their squares cancel
         arrays["change slopes"] = regions.slopes
         arrays["change constants"] = regions.constants - regions.slopes @ folded.center
     bent: dict[str, Any] = {}
-    for column in (column for column, kind in kinds.items() if kind == "bent"):
-        values = column_values(row.sample.data, column).astype(float)
-        bent[str(column)] = {"lowest": float(np.nanmin(values)), "highest": float(np.nanmax(values))}
+    for position, low, high in zip(row.movable, *row.box, strict=True):
+        column = int(net.features.sources[position])
+        if kinds[column] == "bent":
+            values = column_values(row.sample.data, column).astype(float)
+            ends = {"lowest": float(np.nanmin(values)), "highest": float(np.nanmax(values))}
+            bent[str(column)] = {**ends, "low": float(low), "high": float(high)}
     return {
         "numbers": [column for column, kind in kinds.items() if kind == "number"],
         "bent": bent,
