@@ -277,10 +277,10 @@ def ask():
         assert answer, "the engine broke down: see what node wrote to the error output"
         return json.loads(answer)
 
-    def asked(ex=None, questions=(), changes=(), polyhedra=None):
+    def asked(ex=None, questions=(), changes=(), polyhedra=None, order=()):
         if polyhedra is not None:
             return sent({"polyhedra": polyhedra})
-        spec, arrays = engine_spec(ex)
+        spec, arrays = engine_spec(ex, order)
         job = {
             "spec": spec,
             "arrays": {name: base64.b64encode(array.tobytes()).decode() for name, array in arrays.items()},
@@ -367,6 +367,47 @@ def test_the_page_explains_as_python_does(explained, ask, name):
 def test_a_row_of_the_table_is_explained_as_it_was(explained, ask):
     ex = explained("command line")
     found = ask(ex, [[row, None, None] for row in cells(ex.data)])
+    assert worst_error(ex, found["explained"], ex.scores(), ex.origin.network.clusters.tolist()) < 1e-9
+
+
+@needs_node
+def test_clusters_are_counted_as_the_page_counts_them(explained, ask):
+    ex = explained("labels with noise")
+    net, rows = ex.origin.network, cells(ex.data)[:40]
+    order = ["a label that nobody knows", *net.clusters.tolist()[:0:-1]]  # one is left out: it comes last
+    ids = [*order, net.clusters[0].item()]
+    assert engine_spec(ex, order)[0]["clusters"] == ids
+    questions = [[row, 2, 1 + 3 * (place % 2)] for place, row in enumerate(rows)]
+    found = ask(ex, [*questions, [rows[0], 0, None]], order=order)["explained"]
+    against = np.array([ids[other] for _, _, other in questions])
+    wanted = wc.explain(net, np.asarray(ex.data)[:40], cluster=ids[2], against=against)
+    scores = net.scores(np.asarray(ex.data)[:40])[:, [net.clusters.tolist().index(one) for one in ids[1:]]]
+    for one in found[:40]:
+        assert one["scores"].pop(0) is None
+    assert worst_error(wanted, found[:40], scores, ids) < 1e-9
+    assert found[40]["error"] == "The model does not know this cluster."
+    flat = explained("k-means")
+    ids = flat.origin.network.clusters.tolist()[::-1]
+    row = next(place for place in range(len(flat)) if flat.assigned[place] == ids[0])
+    (change,) = ask(flat, changes=[[cells(flat.data)[row], [], 2]], order=ids)["changed"]
+    assert abs(change["distance"] - flat.smallest_change(row, to=ids[2]).distance) < 1e-8
+    assert change["to"] == 2
+
+
+@needs_node
+def test_categories_may_be_written_as_texts(explained, ask):
+    """A page holds yes, no and numbers that are categories as Python writes them."""
+    ex = explained("command line")
+    texts = ex.data.assign(member=ex.data["member"].map(str))
+    found = ask(ex, [[row, None, None] for row in cells(texts)])
+    assert worst_error(ex, found["explained"], ex.scores(), ex.origin.network.clusters.tolist()) < 1e-9
+    frame = pd.DataFrame(
+        {"size": np.arange(60) % 4 * 1.5, "flag": np.arange(60) % 3 == 0, "x": numbers(n_rows=60)[:, 0]}
+    )
+    steps = make_column_transformer((OneHotEncoder(), ["size"]), remainder="passthrough")
+    ex = encoded(steps, frame)
+    texts = frame.assign(size=frame["size"].map(str), flag=frame["flag"].map(str))
+    found = ask(ex, [[row, None, None] for row in cells(texts)])
     assert worst_error(ex, found["explained"], ex.scores(), ex.origin.network.clusters.tolist()) < 1e-9
 
 

@@ -54,12 +54,15 @@ function follow(step, value, source, array) {
 function isGap(value) {
 	return value === null || typeof value === "number" && Number.isNaN(value);
 }
-/** Equal as Python has it: yes is 1, no is 0, and a gap equals a gap. */
-function same(one, other) {
-	if (isGap(one) || isGap(other)) return isGap(one) && isGap(other);
-	return plain(one) === plain(other);
+/** Whether a value is one that the model knows. A page may hold all categories as texts, as Python writes them. */
+function same(known, value) {
+	if (isGap(known) || isGap(value)) return isGap(known) && isGap(value);
+	if (typeof known === "string") return known === value;
+	return plain(known) === plain(value) || typeof value === "string" && Number(value || NaN) === plain(known);
 }
+/** Yes is 1 and no is 0, as in Python, which writes them so. */
 function plain(value) {
+	if (value === "True" || value === "False") return Number(value === "True");
 	return typeof value === "boolean" ? Number(value) : value;
 }
 function asNumber(value, source) {
@@ -523,7 +526,7 @@ var STEPS = [
 	.01
 ];
 function makeSmallestChange(spec, change, array, encoder, assign) {
-	const own = spec.head.kind === "quadratics" ? "change " : "";
+	const own = spec.head.kind === "quadratics" ? "change-" : "";
 	const [slopes, constants] = [array(`${own}slopes`), array(`${own}constants`)];
 	const [center, scale] = [array("center"), array("scale")];
 	const width = center.length;
@@ -622,7 +625,13 @@ var MOST = Number.MAX_VALUE / 1e4;
 function makeEngine(spec, array) {
 	const encoder = makeEncoder(spec.encoded, array);
 	const head = spec.head.kind === "prototypes" ? prototypes(spec.head, array) : quadratics(spec.head, array);
-	const { pool } = spec;
+	const { pool, places } = spec;
+	const countOf = (place) => places.indexOf(place);
+	/** Where a cluster of the page is among the model's. */
+	function placeOf(cluster) {
+		if (!(places[cluster] >= 0)) throw new UnfitRow("The model does not know this cluster.");
+		return places[cluster];
+	}
 	function respond(encoded) {
 		const response = head.respond(encoded);
 		const top = response.scores[largest(response.scores)];
@@ -637,32 +646,41 @@ function makeEngine(spec, array) {
 		const response = respond(encoder.row(row));
 		const { scores } = response;
 		const assigned = largest(scores);
-		const asked = cluster ?? assigned;
-		const duel = against !== void 0;
-		if (asked === against) throw new UnfitRow("A cluster does not compete with itself.");
+		const asked = cluster === void 0 ? assigned : placeOf(cluster);
+		const rival = against === void 0 ? void 0 : placeOf(against);
+		const duel = rival !== void 0;
+		if (asked === rival) throw new UnfitRow("A cluster does not compete with itself.");
 		const noise = scores.length - 1;
-		const h = evidenceAgainst(head.noise && scores.length > 2 && pool.kind === "min" && !duel && asked !== noise && assigned !== noise ? scores.subarray(0, noise) : scores, asked, against);
+		const h = evidenceAgainst(head.noise && scores.length > 2 && pool.kind === "min" && !duel && asked !== noise && assigned !== noise ? scores.subarray(0, noise) : scores, asked, rival);
 		const rule = asked === assigned && !duel ? spec.rule : "expected";
 		const { evidence, competitor, weights, explained, offset } = pooled(h, duel || asked === assigned, duel, rule);
 		const { values, base } = head.spread(response, asked, weights);
 		const collected = new Float64Array(spec.columns);
 		spec.encoded.forEach(({ source }, position) => collected[source] += values[position]);
+		const evidenceOf = (k) => pooled(evidenceAgainst(scores, k), true, false, "expected").evidence;
 		return {
-			assigned,
-			cluster: asked,
+			assigned: countOf(assigned),
+			cluster: countOf(asked),
 			evidence,
-			competitor,
+			competitor: countOf(competitor),
 			values: collected,
 			base: base + offset,
 			explained,
-			scores: scores.map((_, k) => pooled(evidenceAgainst(scores, k), true, false, "expected").evidence)
+			scores: Float64Array.from(places, (place) => place < 0 ? NaN : evidenceOf(place))
 		};
 	}
 	if (!spec.change) return { explain };
 	const assign = (encoded) => largest(respond(encoded).scores);
+	const change = makeSmallestChange(spec, spec.change, array, encoder, assign);
 	return {
 		explain,
-		smallestChange: makeSmallestChange(spec, spec.change, array, encoder, assign)
+		smallestChange(row, fixed, to) {
+			const found = change(row, fixed, to === void 0 ? void 0 : placeOf(to));
+			return "why" in found ? found : {
+				...found,
+				to: countOf(found.to)
+			};
+		}
 	};
 }
 export { UnfitRow, makeEngine, shortest };

@@ -56,13 +56,16 @@ function isGap(value: Cell): boolean {
   return value === null || (typeof value === 'number' && Number.isNaN(value));
 }
 
-/** Equal as Python has it: yes is 1, no is 0, and a gap equals a gap. */
-function same(one: Cell, other: Cell): boolean {
-  if (isGap(one) || isGap(other)) return isGap(one) && isGap(other);
-  return plain(one) === plain(other);
+/** Whether a value is one that the model knows. A page may hold all categories as texts, as Python writes them. */
+function same(known: Cell, value: Cell): boolean {
+  if (isGap(known) || isGap(value)) return isGap(known) && isGap(value);
+  if (typeof known === 'string') return known === value;
+  return plain(known) === plain(value) || (typeof value === 'string' && Number(value || NaN) === plain(known));
 }
 
+/** Yes is 1 and no is 0, as in Python, which writes them so. */
 function plain(value: Cell): Cell {
+  if (value === 'True' || value === 'False') return Number(value === 'True');
   return typeof value === 'boolean' ? Number(value) : value;
 }
 

@@ -25,7 +25,7 @@ export interface Explained {
   values: Float64Array;
   base: number;
   explained: number;
-  /** f_c of every cluster. */
+  /** f_c of every cluster; NaN for those that the model does not know. */
   scores: Float64Array;
 }
 
@@ -42,7 +42,14 @@ const MOST = Number.MAX_VALUE / 1e4;
 export function makeEngine(spec: EngineSpec, array: Arrays): Engine {
   const encoder = makeEncoder(spec.encoded, array);
   const head: Head = spec.head.kind === 'prototypes' ? prototypes(spec.head, array) : quadratics(spec.head, array);
-  const { pool } = spec;
+  const { pool, places } = spec;
+  const countOf = (place: number) => places.indexOf(place);
+
+  /** Where a cluster of the page is among the model's. */
+  function placeOf(cluster: number): number {
+    if (!(places[cluster] >= 0)) throw new UnfitRow('The model does not know this cluster.');
+    return places[cluster];
+  }
 
   function respond(encoded: Float64Array) {
     const response = head.respond(encoded);
@@ -60,33 +67,42 @@ export function makeEngine(spec: EngineSpec, array: Arrays): Engine {
     const response = respond(encoder.row(row));
     const { scores } = response;
     const assigned = largest(scores);
-    const asked = cluster ?? assigned;
-    const duel = against !== undefined;
-    if (asked === against) throw new UnfitRow('A cluster does not compete with itself.');
+    const asked = cluster === undefined ? assigned : placeOf(cluster);
+    const rival = against === undefined ? undefined : placeOf(against);
+    const duel = rival !== undefined;
+    if (asked === rival) throw new UnfitRow('A cluster does not compete with itself.');
     // Noise has no place of its own: it competes only with rows that are noise, or taken for it (network/apart.py).
     const noise = scores.length - 1;
     const aside =
       head.noise && scores.length > 2 && pool.kind === 'min' && !duel && asked !== noise && assigned !== noise;
-    const h = evidenceAgainst(aside ? scores.subarray(0, noise) : scores, asked, against);
+    const h = evidenceAgainst(aside ? scores.subarray(0, noise) : scores, asked, rival);
     // The paper's rule is defined for the row's own cluster; against one competitor all rules are the same.
     const rule = asked === assigned && !duel ? spec.rule : 'expected';
     const { evidence, competitor, weights, explained, offset } = pooled(h, duel || asked === assigned, duel, rule);
     const { values, base } = head.spread(response, asked, weights);
     const collected = new Float64Array(spec.columns);
     spec.encoded.forEach(({ source }, position) => (collected[source] += values[position]));
+    const evidenceOf = (k: number) => pooled(evidenceAgainst(scores, k), true, false, 'expected').evidence;
     return {
-      assigned,
-      cluster: asked,
+      assigned: countOf(assigned),
+      cluster: countOf(asked),
       evidence,
-      competitor,
+      competitor: countOf(competitor),
       values: collected,
       base: base + offset,
       explained,
-      scores: scores.map((_, k) => pooled(evidenceAgainst(scores, k), true, false, 'expected').evidence),
+      scores: Float64Array.from(places, (place) => (place < 0 ? NaN : evidenceOf(place))),
     };
   }
 
   if (!spec.change) return { explain };
   const assign = (encoded: Float64Array) => largest(respond(encoded).scores);
-  return { explain, smallestChange: makeSmallestChange(spec, spec.change, array, encoder, assign) };
+  const change = makeSmallestChange(spec, spec.change, array, encoder, assign);
+  return {
+    explain,
+    smallestChange(row, fixed, to) {
+      const found = change(row, fixed, to === undefined ? undefined : placeOf(to));
+      return 'why' in found ? found : { ...found, to: countOf(found.to) };
+    },
+  };
 }

@@ -28,7 +28,7 @@ export function makeSmallestChange(
   assign: (encoded: Float64Array) => number,
 ) {
   // Mixtures with equal covariances have affine scores of their own.
-  const own = spec.head.kind === 'quadratics' ? 'change ' : '';
+  const own = spec.head.kind === 'quadratics' ? 'change-' : '';
   const [slopes, constants] = [array(`${own}slopes`), array(`${own}constants`)];
   const [center, scale] = [array('center'), array('scale')];
   const width = center.length;

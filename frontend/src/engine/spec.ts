@@ -61,7 +61,9 @@ export interface ChangeSpec {
 }
 
 export interface EngineSpec {
+  /** Clusters as the page counts them, and where each is among the model's; −1 for one that it does not know. */
   clusters: (number | string | boolean)[];
+  places: number[];
   /** How many columns the user's table has. */
   columns: number;
   encoded: EncodedColumn[];

@@ -8,6 +8,7 @@ other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,12 +38,15 @@ MOST_NUMBERS = 200_000
 _MOST_COMPARED = 20_000_000
 
 
-def engine_spec(explanation: Explanation) -> tuple[dict[str, Any], Arrays]:
+def engine_spec(explanation: Explanation, order: Sequence[Any] = ()) -> tuple[dict[str, Any], Arrays]:
     """What the page's engine computes with.
 
     Parameters
     ----------
     explanation : Explanation
+        Of all rows: ranges of columns, beyond which nothing changes, are taken from them.
+    order : sequence of cluster ids, optional
+        In which the page counts clusters; those that it does not name follow. By default the network's own.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def engine_spec(explanation: Explanation) -> tuple[dict[str, Any], Arrays]:
         encoded, arrays = written_encoding(net.features)
         head = _head(net, arrays)
         spec: dict[str, Any] = {
-            "clusters": net.clusters.tolist(),
+            **_order(net, order),
             "columns": net.features.n_columns,
             "encoded": encoded,
             "beta": float(net.beta),
@@ -121,6 +125,13 @@ def _refuse_size(net: Neuralized) -> None:
         raise NotInThePage(
             f"the model has {numbers:,} numbers, and a page computes with at most {MOST_NUMBERS:,}."
         )
+
+
+def _order(net: Neuralized, order: Sequence[Any]) -> dict[str, Any]:
+    """Clusters as the page counts them, and the place of each among the network's; −1 for one it has not."""
+    known = net.clusters.tolist()
+    clusters = [*order, *(one for one in known if one not in order)]
+    return {"clusters": clusters, "places": [known.index(one) if one in known else -1 for one in clusters]}
 
 
 def _pool(net: Neuralized) -> dict[str, Any]:
@@ -188,8 +199,8 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
     arrays["scale"] = row.scale
     folded: Any = net.folded(np.dtype(np.float64))
     if isinstance(folded, Quadratics):  # equal precisions: their squares cancel
-        arrays["change slopes"] = regions.slopes
-        arrays["change constants"] = regions.constants - regions.slopes @ folded.center
+        arrays["change-slopes"] = regions.slopes
+        arrays["change-constants"] = regions.constants - regions.slopes @ folded.center
     bent: dict[str, Any] = {}
     for position, low, high in zip(row.movable, *row.box, strict=True):
         column = int(net.features.sources[position])

@@ -77,7 +77,7 @@ class Written:
         for name, known in self.arrays.items():
             if np.array_equal(known, values):
                 return name
-        name = f"ranks {len(self.arrays)}"
+        name = f"ranks-{len(self.arrays)}"
         self.arrays[name] = np.asarray(values, dtype=np.float64)
         return name
 
