@@ -11,9 +11,10 @@ from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
 import whyclust as wc
+from whyclust.answers._changeable import Asked, Changeable
 from whyclust.answers._projection import nearest, sparsest
 from whyclust.answers._regions import Piece
 from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
@@ -244,6 +245,21 @@ def people():
     )
     model = make_pipeline(encoder, KMeans(4, n_init=3, random_state=0)).fit(frame)
     return model, frame, wc.explain(model, frame)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_rounding_puts_beyond_a_bent_column_is_at_its_end(sign):
+    """Bounds are the encoded ends of the data; a search adds and subtracts, and may miss them by a bit."""
+    X = np.arange(12.0).reshape(6, 2) ** 2
+    limit = MinMaxScaler(feature_range=(-1.0, 2.0), clip=True)
+    steps = make_pipeline(FunctionTransformer(np.negative if sign < 0 else np.positive), limit)
+    ex = wc.explain(make_pipeline(steps, KMeans(2, n_init=1, random_state=0)).fit(X), X)
+    net = ex.origin.network
+    row = Changeable(net, net.match(ex.origin.table), 0, Asked())
+    assert row.kinds == {0: "bent", 1: "bent"}
+    for end, value in ((2.0, sign * X[:, 0]), (-1.0, -sign * X[:, 0])):
+        for wanted in (np.nextafter(end, -9.0), end, np.nextafter(end, 9.0)):
+            assert row._value(0, 0, float(wanted)) == pytest.approx(X[value.argmax(), 0], abs=1e-9)
 
 
 @pytest.mark.parametrize("row", [0, 3, 5])

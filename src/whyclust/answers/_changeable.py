@@ -269,7 +269,8 @@ class Changeable:
             tried = np.linspace(low, high, 65)
             encoded = self.encode({column: tried})[:, position]
             before = encoded < wanted if rising else encoded > wanted
-            first = min(max(int(before.argmin()), 1), 64)
+            # At an end of the range, rounding may put what is wanted beyond all of them.
+            first = 64 if before.all() else max(int(before.argmin()), 1)
             low, high = float(tried[first - 1]), float(tried[first])
         return (low + high) / 2
 

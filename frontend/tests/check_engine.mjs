@@ -1,0 +1,49 @@
+// For tests/test_report_engine.py. Each line of standard input is a model with questions about it,
+//   { spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to]] },
+// or { polyhedra: [[normals, levels, low, high]] } to which the shortest way is asked,
+// and each line of standard output what the engine answers. The engine is the built one beside this file.
+import { createInterface } from 'node:readline';
+import { makeEngine, shortest } from './engine.mjs';
+
+function floats(text) {
+  const bytes = Buffer.from(text, 'base64');
+  return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+}
+
+function tried(answer) {
+  try {
+    const found = answer();
+    return found.values ? { ...found, values: [...found.values], scores: [...found.scores] } : found;
+  } catch (error) {
+    return { error: error.message, column: error.column ?? null };
+  }
+}
+
+function answered({ spec, arrays, questions, changes }) {
+  const known = Object.fromEntries(Object.entries(arrays).map(([name, text]) => [name, floats(text)]));
+  const engine = makeEngine(spec, (name) => {
+    if (!(name in known)) throw new Error(`no array is called ${name}`);
+    return known[name];
+  });
+  return {
+    explained: questions.map(([row, cluster, against]) =>
+      tried(() => engine.explain(row, cluster ?? undefined, against ?? undefined)),
+    ),
+    changed: changes.map(([row, fixed, to]) =>
+      tried(() => engine.smallestChange(row, new Set(fixed), to ?? undefined)),
+    ),
+  };
+}
+
+function projected([normals, levels, low, high]) {
+  const sides = normals.map((normal, i) => ({ normal: Float64Array.from(normal), level: levels[i] }));
+  const box = [low.map((end) => end ?? -Infinity), high.map((end) => end ?? Infinity)];
+  const found = shortest(sides, ...box.map((ends) => Float64Array.from(ends)));
+  return found && [...found];
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const asked = JSON.parse(line);
+  const answer = asked.polyhedra ? asked.polyhedra.map(projected) : answered(asked);
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
