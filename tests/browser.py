@@ -95,7 +95,7 @@ def requests(driver) -> list[str]:
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
             address = message["params"]["request"]["url"]
-            if not address.startswith(("file:", "data:", "blob:", "about:")):
+            if not address.startswith(("file:", "data:", "blob:", "about:", "chrome:")):
                 found.append(address)
     return found
 

@@ -72,7 +72,7 @@ def test_from_the_map_to_a_download(driver, page, explained):
     pick_a_point(driver)
     shown(driver, "0 would be on the border")
     click(driver, "What would move it?")
-    shown(driver, "No point there is nearer")
+    shown(driver, "Nothing nearer would do")
     first = driver.execute_script("return document.querySelector('#page td').innerText")
     click(driver, "hold", within="#page table")
     until(
@@ -113,7 +113,7 @@ def test_from_the_map_to_a_download(driver, page, explained):
         driver.execute_async_script("setTimeout(arguments[0], 100)")
     rows = pd.read_csv(downloads / "rows.csv")
     assert len(rows) == north
-    own = explained.data.loc[[str(one) if str(one) in map(str, explained.index) else one for one in rows["row"]]]
+    own = explained.data.loc[rows["row"].tolist()]
     np.testing.assert_allclose(rows["age"], own["age"], rtol=1e-6)
     assert rows["region"].tolist() == own["region"].tolist()
 
