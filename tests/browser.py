@@ -16,8 +16,9 @@ needs_browser = pytest.mark.skipif(
 )
 # Without a graphics card WebGL is drawn by software.
 FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --use-angle=swiftshader --enable-unsafe-swiftshader --no-first-run "
-    "--disable-quic --disable-background-networking --disable-component-update --disable-sync --window-size=1400,900"
+    "--headless=new --no-sandbox --disable-gpu --use-angle=swiftshader --enable-unsafe-swiftshader "
+    "--no-first-run --disable-quic --disable-background-networking --disable-component-update "
+    "--disable-sync --window-size=1400,900"
 )
 
 

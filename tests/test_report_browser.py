@@ -91,7 +91,9 @@ def test_from_the_map_to_a_download(driver, page, explained):
     click(driver, "Close this row")
     click(driver, "Pairs")
     shown(driver, "What separates A from B?")
-    until(driver, "document.querySelector('#page td button').click(); return location.hash.includes('/pairs/')")
+    until(
+        driver, "document.querySelector('#page td button').click(); return location.hash.includes('/pairs/')"
+    )
     shown(driver, "of the difference")
     go(driver, page, "#/cluster/1")
     shown(driver, "What drives it".upper())
@@ -184,13 +186,17 @@ HOSTILE = [
 
 def test_whatever_things_are_called_stays_text(driver, tmp_path):
     X, kind = make_blobs(90, len(HOSTILE), centers=3, random_state=0)
-    frame = pd.DataFrame(X, columns=HOSTILE, index=[f"{name}{row}" for row, name in enumerate(HOSTILE * 20)][:90])
+    frame = pd.DataFrame(
+        X, columns=HOSTILE, index=[f"{name}{row}" for row, name in enumerate(HOSTILE * 20)][:90]
+    )
     names = np.array(HOSTILE[:3], dtype=object)[kind]
     path = wc.explain(names, frame).to_html(tmp_path / "hostile.html", title=HOSTILE[1])
     for place in PLACES:
         go(driver, path, place)
         driver.execute_async_script("setTimeout(arguments[0], 100)")
-        assert driver.execute_script("return window.evil === undefined && document.querySelector('#page img') === null")
+        assert driver.execute_script(
+            "return window.evil === undefined && document.querySelector('#page img') === null"
+        )
     go(driver, path, "#/table")
     shown(driver, HOSTILE[0][:20])
     assert driver.title == " ".join(HOSTILE[1].split())

@@ -14,6 +14,8 @@ from whyclust.report.data.distributions import distribution
 from whyclust.report.data.pairs import pairs
 from whyclust.report.data.rows import add_rows, chosen_rows, shown_columns
 
+from whyclust.report.engine import engine_spec
+
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
     from whyclust.report.sections import Page
@@ -40,6 +42,8 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
     told = clusters(explanation, rows=rows)
     order = [one.cluster for one in explanation.summary()]
     known = {*np.unique(explanation.labels).tolist(), *np.unique(explanation.competitors).tolist()}
+    if explanation.origin is not None:  # a changed row may be in a cluster that no row is in
+        known |= set(explanation.origin.network.clusters.tolist())
     others = [one for one in explanation.in_order(known) if one not in order]
     codes = {cluster: place for place, cluster in enumerate([*order, *others])}
     answers(explanation, told)
@@ -84,7 +88,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         }
         if len(held) < len(explanation):
             arrays.add("positions", held, "int32")
-        found["engine"] = _engine(part, arrays)
+        found["engine"] = _engine(explanation, [*order, *others], arrays)
     return {"values": _plain(found), "arrays": arrays}
 
 
@@ -101,13 +105,9 @@ def _by_turns(lists: list[list[int]]) -> list[int]:
     return list(dict.fromkeys(turns))
 
 
-def _engine(explanation: Explanation, arrays: Arrays) -> dict[str, Any]:
+def _engine(explanation: Explanation, order: list[Any], arrays: Arrays) -> dict[str, Any]:
     """What the page computes by itself when the reader chooses, or why it cannot."""
-    try:
-        from whyclust.report.engine import engine_spec
-    except ImportError:
-        return {"why_not": "This page cannot compute other rows."}
-    spec, numbers = engine_spec(explanation)
+    spec, numbers = engine_spec(explanation, order)
     for name, values in numbers.items():
         arrays.add(f"engine-{name}", values, "float64")
     return spec
