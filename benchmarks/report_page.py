@@ -3,7 +3,8 @@
 Pages of 10,000 and 100,000 rows of 20 columns are written and opened in Chromium from a file. A frame of the
 map is drawn again, and the same points by the barest WebGL program, in the same run: their ratio is what
 counts, since a machine without a graphics card draws by software. A page of a million rows is written in a
-process of its own for its memory. Prints JSON, writes ``benchmarks/results/report_page.json`` and a page beside it.
+process of its own for its memory. Prints JSON, writes ``benchmarks/results/report_page.json``
+and a page beside it.
 
     OMP_NUM_THREADS=1 python benchmarks/report_page.py
 """
@@ -29,7 +30,8 @@ COLUMNS = 20
 DRAWN = ("seconds to a drawn map", "frame, ms", "bare frame, ms", "ratio")
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --use-angle=swiftshader --enable-unsafe-swiftshader "
-    "--no-first-run --disable-background-networking --disable-component-update --disable-sync --window-size=1400,900"
+    "--no-first-run --disable-background-networking --disable-component-update --disable-sync "
+    "--window-size=1400,900"
 )
 # The page's context keeps its program and buffers: drawing again is a whole frame.
 FRAMES = (Path(__file__).parent / "report_parts" / "frames.js").read_text(encoding="utf-8")
@@ -111,8 +113,8 @@ def page(result: dict[str, Any]) -> str:
     lines = [
         "# The report's page",
         "",
-        f"{COLUMNS} columns, eight clusters, k-means. Script and style are {result['bundle kB']} kB. Frames: the "
-        "median of seven, the better of two turns, ours and the barest program's, of the same points.",
+        f"{COLUMNS} columns, eight clusters, k-means. Script and style are {result['bundle kB']} kB. Frames: "
+        "the median of seven, the better of two turns, ours and the barest program's, of the same points.",
         "",
         "| rows | MB beyond the bundle | CPU s to write | peak MB, before | peak MB | s to a drawn map "
         "| frame, ms | bare | ratio |",

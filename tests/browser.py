@@ -30,7 +30,7 @@ def opened(folder: Path, *, webgl: bool = True):
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for flag in FLAGS.split():
-        if webgl or "angle" not in flag and "swiftshader" not in flag:
+        if webgl or ("angle" not in flag and "swiftshader" not in flag):
             options.add_argument(flag)
     if not webgl:
         options.add_argument("--disable-3d-apis")
@@ -68,7 +68,7 @@ def click(driver, text: str, within: str = "#page") -> None:
     until(
         driver,
         """const found = [...document.querySelectorAll(arguments[1] + ' :is(button, a, summary)')]
-             .find((one) => one.innerText.trim() === arguments[0] || one.getAttribute('aria-label') === arguments[0]);
+             .find((one) => [one.innerText.trim(), one.getAttribute('aria-label')].includes(arguments[0]));
            found?.click(); return Boolean(found);""",
         text,
         within,

@@ -1,6 +1,5 @@
 """The report as a reader uses it: opened from a file, in a browser, by clicks."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +59,8 @@ def pick_a_point(driver):
     driver.execute_script(
         """const canvas = document.querySelector('canvas'), box = canvas.getBoundingClientRect();
         for (let x = 40; x < box.width - 40; x += 6) for (let y = 40; y < box.height - 40; y += 6) {
-          canvas.dispatchEvent(new MouseEvent('click', { clientX: box.x + x, clientY: box.y + y, bubbles: true }));
+          const place = { clientX: box.x + x, clientY: box.y + y, bubbles: true };
+          canvas.dispatchEvent(new MouseEvent('click', place));
           if (location.hash.includes('row=')) return;
         }"""
     )
@@ -77,7 +77,8 @@ def test_from_the_map_to_a_download(driver, page, explained):
     click(driver, "hold", within="#page table")
     until(
         driver,
-        "return [...document.querySelectorAll('#page table td:first-child')].every((one) => one.innerText != arguments[0])",
+        """return [...document.querySelectorAll('#page table td:first-child')]
+             .every((one) => one.innerText != arguments[0])""",
         first,
     )
     click(driver, "What if?")
@@ -144,7 +145,8 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
     assert code == rival
     until(
         driver,
-        "return Math.abs(document.querySelector('#page .total .figure').dataset.sum - arguments[0]) < 1e-6 * Math.abs(arguments[0])",
+        """const found = document.querySelector('#page .total .figure').dataset.sum;
+           return Math.abs(found - arguments[0]) < 1e-6 * Math.abs(arguments[0])""",
         float(duel.explained[0]),
     )
 
@@ -227,11 +229,14 @@ def test_the_policy_forbids_what_it_says(driver, page):
     go(driver, page)
     tried = driver.execute_async_script(
         """const done = arguments[0];
-        const script = document.createElement('script'); script.textContent = 'window.evil = 1'; document.body.append(script);
-        let evaluated = true; try { new Function('return 1')(); } catch { evaluated = false; }
-        fetch('http://127.0.0.1:9/').then(() => done('fetched'), () => done([window.evil === undefined, evaluated]));"""
+        const script = document.createElement('script');
+        script.textContent = 'window.evil = 1';
+        document.body.append(script);
+        let evaluated = true;
+        try { new Function('return 1')(); } catch { evaluated = false; }
+        const told = (fetched) => done({ ran: window.evil === 1, evaluated, fetched });
+        fetch('http://127.0.0.1:9/').then(() => told(true), () => told(false));"""
     )
-    assert tried[0] is True
+    assert tried == {"ran": False, "evaluated": False, "fetched": False}
     # Refusals are told on the console, as they should be.
-    assert any("Content Security Policy" in one for one in complaints(driver))
-    assert json.dumps(tried)
+    assert sum("Content Security Policy" in one for one in complaints(driver)) >= 2

@@ -13,7 +13,6 @@ from whyclust.report.data.clusters import answers, clusters
 from whyclust.report.data.distributions import distribution
 from whyclust.report.data.pairs import pairs
 from whyclust.report.data.rows import add_rows, chosen_rows, shown_columns
-
 from whyclust.report.engine import engine_spec
 
 if TYPE_CHECKING:
