@@ -17,7 +17,7 @@ function timed(gl) {
 
 const canvas = document.createElement('canvas');
 [canvas.width, canvas.height] = [own.canvas.width, own.canvas.height];
-const gl = canvas.getContext('webgl2');
+const gl = canvas.getContext('webgl2', { antialias: false }); // as the page's own
 const program = gl.createProgram();
 const vertex = `#version 300 es
 in vec2 place; void main() { gl_Position = vec4(place * 1.9 - 0.95, 0.0, 1.0); gl_PointSize = ${size.toFixed(2)}; }`;
