@@ -224,9 +224,9 @@ class KernelDensity:
         unit = self.unit[columns]
         return points[:, columns] / np.where(unit > 0, unit, np.inf)
 
-    def path(self, points: NDArray, sources: NDArray) -> Path:
+    def path(self, points: NDArray, sources: NDArray) -> DensityPath:
         """Begin with nothing known: all rows are equally likely."""
-        return _DensityPath(points, sources, self)
+        return DensityPath(points, sources, self)
 
 
 def bandwidth(rows: NDArray) -> float:
@@ -254,7 +254,7 @@ def bandwidth(rows: NDArray) -> float:
     return float(np.sqrt(variance))
 
 
-class _DensityPath(Path):
+class DensityPath(Path):
     """Distances to all rows in the known columns grow with every column that becomes known."""
 
     def __init__(self, points: NDArray, sources: NDArray, density: KernelDensity) -> None:
