@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
+
 def page(result):
     return ""

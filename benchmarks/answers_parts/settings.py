@@ -5,9 +5,7 @@ from __future__ import annotations
 from neon_parts.methods import METHODS
 from neon_parts.unseen import UNSEEN
 
-CELLS = [
-    (imputer, direction) for imputer in ("density", "mean") for direction in ("insert", "delete")
-]
+CELLS = [(imputer, direction) for imputer in ("density", "mean") for direction in ("insert", "delete")]
 PROTOCOLS = ("paper", "no leak")
 # Parts of `data_aware` were chosen on these tables, without the leak; the others confirm.
 EXPLORED = ("buddy", "hepac", "trpad", "whlsl", "winer")

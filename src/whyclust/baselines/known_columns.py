@@ -26,6 +26,8 @@ _BLOCK_NUMBERS = 1 << 17
 # Rows at which the model's slopes are looked at, and slopes that are none beside the largest.
 _SLOPE_ROWS = 256
 _NO_SLOPE = 1e-10
+# With more players there are too many sets to look at, however many orders were asked for.
+_MOST_PLAYERS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,28 +67,30 @@ class KnownColumns:
         return self.asked.density.equal_to(self.asked.points)
 
     @cached_property
-    def _among(self) -> tuple[NDArray, NDArray, NDArray]:
-        """Questions, rows of the density in the cluster of each, and rows that count in it."""
-        asked = self.asked
-        rows, judged = asked.density.rows, inside(asked.net)
-        others = np.full(len(asked.points), -1) if asked.against is None else asked.against
-        pairs, question = np.unique(np.stack([asked.clusters, others]), axis=1, return_inverse=True)
-        members = np.stack([judged(rows, np.repeat(cluster, len(rows))) for cluster in pairs[0]])
-        counted = np.ones_like(members)
-        if asked.against is not None:  # only rows of these two clusters count
-            counted = members | np.stack([judged(rows, np.repeat(other, len(rows))) for other in pairs[1]])
-        return question.ravel(), members, counted
+    def _among(self) -> tuple[NDArray, NDArray]:
+        """The question of each row, and the rows of the density that are in the cluster of a question."""
+        asked, rows = self.asked, self.asked.density.rows
+        if asked.against is None:
+            clusters, question = np.unique(asked.clusters, return_inverse=True)
+            judged = inside(asked.net)
+            return question, np.stack([judged(rows, np.repeat(one, len(rows))) for one in clusters])
+        # On the cluster's side of the one boundary asked about.
+        pairs, question = np.unique([asked.clusters, asked.against], axis=1, return_inverse=True)
+        evidence = [
+            asked.net.evidence_rows(as_rows(rows), cluster=np.repeat(own, len(rows)), against=other)
+            for own, other in zip(*pairs, strict=True)
+        ]
+        return question.ravel(), np.stack(evidence) > 0
 
     def blocks(self) -> Iterator[Known]:
         """Some rows at a time, nothing of them known."""
-        question, members, counted = self._among
+        question, members = self._among
         size = max(1, _BLOCK_NUMBERS // self.asked.density.n_rows)
         sources = self.asked.prepared.rows.sources
         for start in range(0, len(self.asked.points), size):
             rows = np.arange(start, min(start + size, len(self.asked.points)))
             path = self.asked.density.path(self.asked.points[rows], sources)
             path.leave_out(self.own[rows])
-            path.distances[~counted[question[rows]]] = np.inf
             yield Known(rows, path, members[question[rows]].astype(np.float64), self.players)
 
 
@@ -180,37 +184,42 @@ class Known:
         return found
 
 
-def shapley_values(game: KnownColumns, n_permutations: int, generator: np.random.Generator) -> Shapley:
-    """Shapley values of log P(c | z_I), and their standard errors.
-
-    Where looking at all sets of columns is not more work, they are exact. Otherwise each order is walked there
-    and back, and orders are what the error is estimated from.
-    """
-    n_players = len(game.players)
-    values, errors = (np.zeros((len(game.asked.points), n_players)) for _ in range(2))
-    base = np.zeros(len(values))
-    exact = n_players < 20 and 1 << n_players <= 2 * n_permutations * n_players
-    for known in game.blocks():
-        known.forget_all()
-        base[known.rows] = known.told()
-        if exact:
-            values[known.rows] = known.exact()
-        else:
-            shape = (len(known.rows), n_players)
-            means = np.empty((n_permutations, *shape))
-            for place in range(n_permutations):
-                orders = generator.permuted(np.broadcast_to(np.arange(n_players), shape), axis=1)
-                means[place] = (known.walk(orders) + known.walk(orders[:, ::-1])) / 2.0
-            values[known.rows] = means.mean(axis=0)
-            errors[known.rows] = means.std(axis=0, ddof=1) / np.sqrt(n_permutations)
-    return Shapley(values, errors, base, exact)
-
-
 @dataclass(frozen=True, eq=False)
 class Shapley:
-    """Shapley values of players, their standard errors, what is told when nothing is known, and how."""
+    """Shapley values of players, their standard errors, and what is told when nothing is known."""
 
     values: NDArray
     errors: NDArray
     base: NDArray
-    exact: bool
+
+
+def shapley_values(game: KnownColumns, n_permutations: int, generator: np.random.Generator) -> Shapley:
+    """Shapley values of log P(c | z_I): exact where looking at all sets of columns is not more work."""
+    n_players = len(game.players)
+    if n_players < _MOST_PLAYERS and 1 << n_players < 2 * n_permutations * n_players:
+        return exact_values(game)
+    return sampled_values(game, n_permutations, generator)
+
+
+def exact_values(game: KnownColumns) -> Shapley:
+    """By all sets of columns: without error."""
+    values, base = np.zeros((len(game.asked.points), len(game.players))), np.zeros(len(game.asked.points))
+    for known in game.blocks():
+        base[known.rows] = known.told()
+        values[known.rows] = known.exact()
+    return Shapley(values, np.zeros_like(values), base)
+
+
+def sampled_values(game: KnownColumns, n_permutations: int, generator: np.random.Generator) -> Shapley:
+    """By orders drawn at random, each walked there and back; their spread is the error."""
+    shape = len(game.asked.points), len(game.players)
+    values, errors, base = np.zeros(shape), np.zeros(shape), np.zeros(len(game.asked.points))
+    for known in game.blocks():
+        base[known.rows] = known.told()
+        means = np.empty((n_permutations, len(known.rows), shape[1]))
+        for place in range(n_permutations):
+            orders = generator.permuted(np.broadcast_to(np.arange(shape[1]), means.shape[1:]), axis=1)
+            means[place] = (known.walk(orders) + known.walk(orders[:, ::-1])) / 2.0
+        values[known.rows] = means.mean(axis=0)
+        errors[known.rows] = means.std(axis=0, ddof=1) / np.sqrt(n_permutations)
+    return Shapley(values, errors, base)

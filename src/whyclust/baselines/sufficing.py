@@ -16,7 +16,7 @@ from whyclust.baselines.registry import baseline
     measures="place in the order in which columns suffice",
 )
 def sufficient_order(asked: Asked) -> Attribution:
-    """Greedy: next comes the column that raises P(c | columns so far) most, by similar rows of the background.
+    """Greedy: next comes the column that raises P(c | columns so far) most, by rows that are similar.
 
     The first column scores as many as there are, the next one less; columns without weight in the network
     score 0. This says what is enough to know, not what speaks for a cluster: ``explanation.sufficient()`` has

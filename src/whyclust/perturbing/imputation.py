@@ -266,11 +266,13 @@ class DensityPath(Path):
         self.distances = np.zeros((len(points), len(density.rows)))
 
     def leave_out(self, own: NDArray) -> None:
+        """Fill no point in from itself."""
         among = np.flatnonzero(own >= 0)
         # At an infinite distance, which stays so whatever becomes known.
         self.distances[among, own[among]] = np.inf
 
     def learn(self, rows: NDArray, encoded: NDArray) -> None:
+        """Add distances in columns that became known."""
         difference = self._squares(rows, encoded)
         if len(rows) == len(self.points):
             self.distances += difference
@@ -278,6 +280,7 @@ class DensityPath(Path):
             self.distances[rows] += difference
 
     def forget(self, rows: NDArray, encoded: NDArray) -> None:
+        """Take off distances in columns that are not known any more."""
         # Rounding must not leave a distance below zero.
         self.distances[rows] = np.maximum(self.distances[rows] - self._squares(rows, encoded), 0.0)
 
@@ -287,6 +290,7 @@ class DensityPath(Path):
         return np.multiply(difference, difference, out=difference)
 
     def guess(self, n_draws: int, generator: np.random.Generator) -> NDArray:
+        """Draw a row for each point by its distance in the known columns, and noise around it."""
         chosen = choose(self.distances, generator.random((n_draws, len(self.points))))
         noise = generator.standard_normal((n_draws, *self.points.shape), dtype=np.float32)
         noise *= self.unit
