@@ -116,13 +116,13 @@ def test_sampled_values_are_within_their_errors():
 def parts_literally(model, X, row, cluster, n_columns):
     """Relevance, integrated gradients, and Shapley values of what is told, each with its base."""
     net = wc.neuralize(model, X)
-    place = int(np.flatnonzero((X == row).all(axis=1))[0])
+    place = int(np.flatnonzero((row == X).all(axis=1))[0])
     relevance = net.relevance(X, cluster=np.full(len(X), cluster))
     mean = X.mean(axis=0)
     steps = [mean + (step + 0.5) / 10 * (row - mean) for step in range(10)]
     slope = np.mean([net.gradient(point[None], cluster=[cluster])[0] for point in steps], axis=0)
     sigma = game_of(model, X[:1], X).asked.density.sigma
-    told = shapley_literally(lambda I: told_literally(model, row, I, X, cluster, sigma), n_columns)
+    told = shapley_literally(lambda known: told_literally(model, row, known, X, cluster, sigma), n_columns)
     return [
         (2 / 5, relevance.values[place], relevance.base_values[place]),
         (1 / 5, (row - mean) * slope, net.evidence(mean[None], cluster=[cluster])[0]),
