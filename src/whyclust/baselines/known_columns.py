@@ -116,8 +116,7 @@ class Known:
     def _told(self, distances: NDArray) -> NDArray:
         nearest = distances.min(axis=1, keepdims=True)
         weights = np.where(np.isfinite(nearest), nearest, 0.0) - distances
-        weights *= 0.5
-        np.exp(weights, out=weights)
+        np.exp(0.5 * weights, out=weights)
         hits = np.einsum("ij,ij->i", weights, self.members)
         return np.log((hits + self._prior) / (weights.sum(axis=1) + 1.0))
 
