@@ -68,6 +68,16 @@ def _cells() -> list[tuple[str, str, str, str]]:
     ]
 
 
+def _every_fit(by_set: dict[str, Any]) -> list[str]:
+    """Methods of every fit; quick forms leave the forest out."""
+    areas = [cell for runs in by_set.values() for run in runs for cell in run["areas"].values()]
+    return [method for method in EVERY_FIT if all(method in one for one in areas)]
+
+
+def _pairs(by_set: dict[str, Any]) -> list[tuple[str, str]]:
+    return [pair for pair in PAIRS if set(pair) <= set(_every_fit(by_set))]
+
+
 def _gains(runs: list[dict[str, Any]], cell: str, direction: str, ours: str, theirs: str) -> np.ndarray:
     """How much better one method is than another in each fit that has both."""
     sign = 1.0 if direction == "insert" else -1.0
@@ -85,7 +95,7 @@ def _standing(by_set: dict[str, Any]) -> list[str]:
     lines += ["over fits; cells (a table, an imputer, a direction) in which it is ahead, of all.", ""]
     heads = ["density, insert", "density, delete", "mean, insert", "mean, delete"]
     lines += ["| | tables | protocol | " + " | ".join(heads) + " | all | cells ahead |", "|---" * 9 + "|"]
-    for ours, theirs in PAIRS:
+    for ours, theirs in _pairs(by_set):
         for group, members in GROUPS.items():
             names = [name for name in members if name in by_set]
             for protocol in PROTOCOLS if names else ():
@@ -113,14 +123,15 @@ def _areas(by_set: dict[str, Any]) -> list[str]:
         "In brackets (score − random) / (best order known − random), in per cent, over the fits in which the"
     ]
     lines += ["best order was searched; in bold the first of the four.", ""]
+    methods = _every_fit(by_set)
     for _, _, direction, cell in _cells():
-        lines += [f"### {cell}", "", "| table | " + " | ".join(EVERY_FIT) + " | random | best known |"]
-        lines += ["|---" * (len(EVERY_FIT) + 3) + "|"]
+        lines += [f"### {cell}", "", "| table | " + " | ".join(methods) + " | random | best known |"]
+        lines += ["|---" * (len(methods) + 3) + "|"]
         for name, runs in by_set.items():
-            means = {method: np.mean([run["areas"][cell][method] for run in runs]) for method in EVERY_FIT}
+            means = {method: np.mean([run["areas"][cell][method] for run in runs]) for method in methods}
             first = (max if direction == "insert" else min)(means, key=lambda one: means[one])
             told = []
-            for method in EVERY_FIT:
+            for method in methods:
                 share = _attained(runs, cell, direction, method)
                 area = f"**{means[method]:.1f}**" if method == first else f"{means[method]:.1f}"
                 told.append(area if share is None else f"{area} ({100 * share:.0f})")
@@ -146,7 +157,7 @@ def _attained(runs: list[dict[str, Any]], cell: str, direction: str, method: str
 def _differences(by_set: dict[str, Any]) -> list[str]:
     """Paired differences, table by table."""
     lines = ["## How far ahead, table by table: mean of paired differences over fits, 95% interval", ""]
-    for ours, theirs in PAIRS:
+    for ours, theirs in _pairs(by_set):
         heads = [cell for *_, cell in _cells()]
         lines += [f"### {ours} − {theirs}", "", "| table | " + " | ".join(heads) + " |", "|---" * 9 + "|"]
         for name, runs in by_set.items():
