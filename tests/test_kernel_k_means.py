@@ -5,12 +5,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine, make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import StandardScaler
 
+import whyclust as wc
 from whyclust.cluster import KernelKMeans
 from whyclust.cluster._distances import group_starts
 from whyclust.cluster._feature_space import (
@@ -53,8 +55,8 @@ def literal_feature_distance(kernel_xx, kernel_xu, kernel_uu, normalizer=None):
 # --- EM: supplement F ------------------------------------------------------------------------
 
 
-def literal_em_step(X, vectors, groups, gamma, epsilon):
-    """Eqs. (36), (37), (38) in loops."""
+def literal_em_step(X, vectors, groups, gamma, epsilon, labels=None):
+    """Eqs. (36), (37), (38) in loops; with labels, these are the points' clusters."""
     n_samples, n_features = X.shape
     n_clusters = groups.max() + 1
     lme = np.empty((n_samples, n_clusters))
@@ -63,7 +65,7 @@ def literal_em_step(X, vectors, groups, gamma, epsilon):
             own = [u for u, g in zip(vectors, groups, strict=True) if g == k]
             mean = sum(np.exp(-gamma * np.sum((X[n] - u) ** 2)) for u in own) / len(own)
             lme[n, k] = -np.log(mean) / gamma
-    delta = lme.argmin(axis=1)
+    delta = lme.argmin(axis=1) if labels is None else labels
     objective = gamma * sum(lme[n, delta[n]] for n in range(n_samples))
     objective -= n_samples * n_features / 2 * np.log(gamma)
     responsibilities = np.zeros((n_samples, len(vectors)))
@@ -106,6 +108,21 @@ def test_one_em_step_equals_the_literal_equations(seed, sizes, gamma):
     assume(np.isfinite(expected[0]).all())
     step = em_step(X, vectors, group_starts(groups), gamma, epsilon=1e-9)
     assert np.array_equal(step.labels, expected[3])
+    assert np.abs(step.support_vectors - expected[0]).max() < 1e-10
+    assert abs(step.gamma - expected[1]) < 1e-10 * max(1.0, expected[1])
+    assert abs(step.objective - expected[2]) < 1e-10 * max(1.0, abs(expected[2]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_em_step_with_fixed_labels_equals_the_literal_equations(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, 3))
+    X -= X.mean(axis=0)
+    groups, labels = np.repeat([0, 1, 2], [2, 3, 1]), rng.permutation(np.arange(25) % 3)
+    vectors = 0.5 * rng.normal(size=(len(groups), 3))
+    expected = literal_em_step(X, vectors, groups, 0.5, 1e-9, labels)
+    step = em_step(X, vectors, group_starts(groups), 0.5, epsilon=1e-9, given=labels)
+    assert np.array_equal(step.labels, labels)
     assert np.abs(step.support_vectors - expected[0]).max() < 1e-10
     assert abs(step.gamma - expected[1]) < 1e-10 * max(1.0, expected[1])
     assert abs(step.objective - expected[2]) < 1e-10 * max(1.0, abs(expected[2]))
@@ -497,6 +514,58 @@ def test_the_network_of_given_labels(unequal, algorithm):
     assert adjusted_rand_score(model.labels_, labels) > 0.5
     if algorithm != "em":
         assert np.array_equal(model.support_vectors_, X[np.argsort(labels, kind="stable")])
+
+
+def test_fixed_labels_are_kept_while_support_vectors_are_fitted(unequal):
+    """With one support vector each, those are the means of the labels, wherever points would go."""
+    X, _ = unequal
+    labels = np.arange(len(X)) % 3  # which no clustering would find
+    model = KernelKMeans(3, n_support=1, init=labels, fixed_labels=True, random_state=0).fit(X)
+    means = np.stack([X[labels == k].mean(axis=0) for k in range(3)])
+    assert np.abs(model.support_vectors_ - means).max() < 1e-5  # there is noise on support vectors
+    assert adjusted_rand_score(model.labels_, labels) < 0.2
+    assert np.array_equal(model.labels_, model.predict(X))
+    free = KernelKMeans(3, n_support=1, init=labels, random_state=0).fit(X)
+    assert np.abs(free.support_vectors_ - means).max() > 0.5
+
+
+def test_fixed_labels_fit_better_than_their_first_support_vectors(unequal):
+    X, labels = unequal
+    agreement = [
+        adjusted_rand_score(
+            KernelKMeans(3, n_support=5, init=labels, **how, random_state=0).fit(X).labels_, labels
+        )
+        for how in ({"max_iter": 0}, {"fixed_labels": True})
+    ]
+    assert agreement[1] >= agreement[0]
+    model = KernelKMeans(3, n_support=5, init=labels, fixed_labels=True, random_state=0).fit(X)
+    start = KernelKMeans(3, n_support=5, init=labels, fixed_labels=True, max_iter=0, random_state=0).fit(X)
+    assert model.objective_ < start.objective_
+
+
+@pytest.mark.parametrize("algorithm", ["standard", "leave_one_out"])
+def test_fixed_labels_of_other_algorithms_are_turned_into_support_vectors(unequal, algorithm):
+    X, labels = unequal
+    fixed = KernelKMeans(3, algorithm=algorithm, init=labels, fixed_labels=True).fit(X)
+    none = KernelKMeans(3, algorithm=algorithm, init=labels, max_iter=0).fit(X)
+    assert fixed.n_iter_ == 0
+    assert np.array_equal(fixed.support_vectors_, none.support_vectors_)
+    assert np.array_equal(fixed.labels_, none.labels_)
+
+
+def test_fixed_labels_are_saved_and_explained(unequal, tmp_path):
+    X, labels = unequal
+    model = KernelKMeans(3, n_support=4, init=labels, fixed_labels=True, random_state=0).fit(X)
+    again = wc.load(wc.save(model, tmp_path / "model.npz"))
+    assert again.fixed_labels is True
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert np.array_equal(wc.explain(again, X).values, wc.explain(model, X).values)
+    assert clone(model).get_params()["fixed_labels"] is True
+
+
+def test_fixed_labels_need_labels():
+    with pytest.raises(ValueError, match=r"^Found fixed_labels=True with init='random' but [^.]*\.$"):
+        KernelKMeans(2, init="random", fixed_labels=True).fit(np.eye(4))
 
 
 def test_zero_iterations_need_labels():

@@ -46,6 +46,24 @@ METRICS = (
         "test_flipping.py -k bandwidth",
     ),
     Mutation(
+        "a row tells its own cluster",
+        "path.leave_out(self.own[rows])",
+        "path.leave_out(-np.ones_like(rows))",
+        "test_data_aware.py -k 'left_out or all_orders'",
+    ),
+    Mutation(
+        "errors are those of one order",
+        "means.std(axis=0, ddof=1) / np.sqrt(n_permutations)",
+        "means.std(axis=0, ddof=1)",
+        "test_data_aware.py -k errors",
+    ),
+    Mutation(
+        "columns without weight are told, too",
+        "np.unique(sources[self._has_weight])",
+        "np.unique(sources)",
+        "test_data_aware.py -k weight",
+    ),
+    Mutation(
         "purity of classes, not of clusters",
         "table.counts.max(axis=0).sum()",
         "table.counts.max(axis=1).sum()",

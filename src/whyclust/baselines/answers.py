@@ -15,6 +15,7 @@ from whyclust.baselines.registry import NEON, find
 from whyclust.network import Neuralized, Relevance
 from whyclust.network.apart import Judges
 from whyclust.network.question import read_question
+from whyclust.network.records import Note
 from whyclust.perturbing.encoded import EncodedRows
 from whyclust.perturbing.subject import Prepared
 
@@ -72,6 +73,8 @@ def answer(
     n_rows = len(rows.points)
     against_ids = None if against is None else np.broadcast_to(np.asarray(against), n_rows)
     values, base_values = np.zeros((n_rows, rows.n_columns)), np.zeros(n_rows)
+    errors: NDArray | None = None
+    notes: dict[Note, None] = {}
 
     def encode(row: Any, name: str) -> NDArray:
         net = prepared.net
@@ -99,17 +102,34 @@ def answer(
         _refuse_no_attribution(method, found_by, len(chosen), (rows.n_columns, asked.points.shape[1]))
         values[chosen] = found_by.values if found_by.collected else rows.collect(found_by.values)
         base_values[chosen] = found_by.base_values
+        if found_by.errors is not None:
+            errors = np.zeros_like(values) if errors is None else errors
+            # Errors of columns that are drawn together add up at most.
+            errors[chosen] = found_by.errors if found_by.collected else rows.collect(found_by.errors)
+        notes |= dict.fromkeys(found_by.notes)
     if groups is not None:
         summed = np.zeros((n_rows, int(groups.max()) + 1))
         np.add.at(summed.T, groups, values.T)
         values = summed
+        if errors is not None:
+            summed = np.zeros_like(values)
+            np.add.at(summed.T, groups, errors.T)
+            errors = summed
     if not (np.isfinite(values).all() and np.isfinite(base_values).all()):
         raise ValueError(
             f"method={method!r} gave values that are not finite: rescale the columns (StandardScaler in a "
             "Pipeline) and fit again."
         )
     explained = values.sum(axis=1) + base_values
-    return replace(found, values=values, base_values=base_values, explained=explained, rule=method)
+    return replace(
+        found,
+        values=values,
+        base_values=base_values,
+        explained=explained,
+        rule=method,
+        errors=errors,
+        notes=tuple(notes),
+    )
 
 
 def _refuse_no_attribution(method: str, found: Any, n_rows: int, widths: tuple[int, int]) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from whyclust.network import Neuralized
 from whyclust.network.gradient import gradient
+from whyclust.network.records import Note
 from whyclust.perturbing.encoded import as_rows
 from whyclust.perturbing.imputation import KernelDensity
 from whyclust.perturbing.subject import Prepared
@@ -22,12 +23,18 @@ BLOCK_NUMBERS = 1 << 22
 
 @dataclass(frozen=True)
 class Attribution:
-    """A baseline's answer: scores of the encoded columns, and what belongs to none of them."""
+    """A baseline's answer: scores of the encoded columns, and what belongs to none of them.
+
+    `errors` are standard errors of the values, in the shape of these, where a method knows them; `notes` say
+    something of some of the user's columns, by their positions.
+    """
 
     values: NDArray
     base_values: NDArray
     # Whether values are of the user's columns, and not of encoded ones.
     collected: bool = False
+    errors: NDArray | None = None
+    notes: tuple[Note, ...] = ()
 
     @classmethod
     def without_base(cls, values: NDArray) -> Attribution:

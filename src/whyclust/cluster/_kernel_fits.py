@@ -74,6 +74,8 @@ def fit_mixtures(
     gamma: float | None,
     max_iter: int,
     random_state: np.random.RandomState,
+    *,
+    fixed_labels: bool = False,
 ) -> KernelFit:
     """Best of several runs of the EM of supplement F.
 
@@ -91,6 +93,8 @@ def fit_mixtures(
         Iterations of each run.
     random_state : RandomState
         Source of support vectors and noise.
+    fixed_labels : bool
+        Whether points keep their first labels.
 
     Returns
     -------
@@ -116,6 +120,7 @@ def fit_mixtures(
             max_iter=max_iter,
             noise=NOISE * np.sqrt(variance),
             random_state=random_state,
+            given=labels if fixed_labels else None,
         )
         if best is None or is_better(state.objective, best.objective, len(X)):
             clusters = np.split(state.support_vectors, n_clusters)

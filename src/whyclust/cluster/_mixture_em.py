@@ -108,6 +108,7 @@ def em_step(
     *,
     epsilon: float = EPSILON,
     learn_gamma: bool = True,
+    given: IntArray | None = None,
 ) -> Mixture:
     """One E-step (hard over groups, soft inside) and one M-step, Eqs. (36)–(38).
 
@@ -125,6 +126,8 @@ def em_step(
         Added to the right-hand side of Eq. (38) before the inverse is taken.
     learn_gamma : bool
         Whether γ is updated or kept.
+    given : ndarray of shape (n,), optional
+        The group of each point, where it is known: it is then not assigned.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def em_step(
         logits = -gamma * squared_distances(rows, support_vectors)
         totals = group_log_sum_exp(logits, starts)
         likelihoods = totals - np.log(sizes)
-        own = likelihoods.argmax(axis=1)
+        own = likelihoods.argmax(axis=1) if given is None else given[block]
         labels[block] = own
         best[block] = likelihoods[np.arange(len(rows)), own]
         # K_nj: softmax inside the assigned group, zero elsewhere. An infinite total
@@ -215,6 +218,7 @@ def run_em(
     max_iter: int,
     noise: float,
     random_state: np.random.RandomState,
+    given: IntArray | None = None,
 ) -> Mixture:
     """Run the whole procedure of supplement F from one start.
 
@@ -232,6 +236,8 @@ def run_em(
         Standard deviation of the noise added to all support vectors before the E-step.
     random_state : RandomState
         Source of the noise.
+    given
+        See `em_step`.
 
     Returns
     -------
@@ -241,7 +247,7 @@ def run_em(
     # The number of iterations is fixed: small steps may be the beginning of a way down from a saddle.
     for _ in range(max_iter):
         shaken = support_vectors + noise * random_state.standard_normal(support_vectors.shape)
-        step = em_step(X, shaken, starts, gamma, epsilon=epsilon, learn_gamma=learn_gamma)
+        step = em_step(X, shaken, starts, gamma, epsilon=epsilon, learn_gamma=learn_gamma, given=given)
         support_vectors, gamma = reseed_empty_groups(X, step, starts), step.gamma
-    final = em_step(X, support_vectors, starts, gamma, epsilon=epsilon, learn_gamma=False)
+    final = em_step(X, support_vectors, starts, gamma, epsilon=epsilon, learn_gamma=False, given=given)
     return final._replace(support_vectors=support_vectors, gamma=gamma)

@@ -75,6 +75,10 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
     max_iter : int, default=100
         Number of iterations of each start ("em": exactly; else fewer if no label changes). Zero
         is allowed with given labels: they are turned into support vectors as they are.
+    fixed_labels : bool, default=False
+        Keep the labels given as `init` while support vectors are fitted to each cluster's own points.
+        Where clusters overlap, `predict` may still put points elsewhere. The other algorithms than "em"
+        have nothing to fit then: it is as if `max_iter` were zero.
     random_state : int, RandomState instance or None, default=None
         Source of the starts and of the noise. The global generator's seed is never changed.
 
@@ -143,6 +147,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         "init": [StrOptions({"k-means++", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "fixed_labels": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -160,6 +165,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         init: str | ArrayLike = "k-means++",
         n_init: int = 10,
         max_iter: int = 100,
+        fixed_labels: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -173,6 +179,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.fixed_labels = fixed_labels
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -207,6 +214,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
                     self.gamma,
                     self.max_iter,
                     random_state,
+                    fixed_labels=self.fixed_labels,
                 )
         else:
             gamma = float(scale_gamma(X) if self.gamma is None else self.gamma)
@@ -215,7 +223,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
                 starts,
                 self.n_clusters,
                 Kernel(self.kernel, gamma, self.degree, self.coef0),
-                self.max_iter,
+                0 if self.fixed_labels else self.max_iter,
                 leave_one_out=self.algorithm == "leave_one_out",
             )
         self._store(fitted, X.dtype)
@@ -229,6 +237,11 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
             raise ValueError(
                 f"Found kernel={self.kernel!r} but algorithm='em' is defined for 'rbf' only: "
                 "choose algorithm='standard' or 'leave_one_out' for other kernels."
+            )
+        if self.fixed_labels and isinstance(self.init, str):
+            raise ValueError(
+                f"Found fixed_labels=True with init={self.init!r} but there are no labels to keep: give "
+                "labels as init or choose fixed_labels=False."
             )
         if self.max_iter == 0 and isinstance(self.init, str):
             raise ValueError(

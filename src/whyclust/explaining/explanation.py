@@ -83,7 +83,7 @@ class Explanation(Answering, Showing):
     given : ndarray of shape (n_rows,) or None
         The labels given for the rows, where labels were explained and not a model.
     fidelity : Fidelity or None
-        How well the surrogate reproduces the labels it was fitted to, where there is one.
+        How well a surrogate reproduces the labels it was fitted to.
     origin : Origin or None
         The network and the rows it came from, for further questions; files do not keep them.
     names : dict of cluster to str
@@ -94,6 +94,8 @@ class Explanation(Answering, Showing):
         What was done to the table: gaps filled in, columns left out.
     absent : bool
         Whether columns that are zero in a row are shown: see `showing`.
+    errors : ndarray of shape (n_rows, n_columns) or None
+        Standard errors of `values`, where the method draws at random and knows them.
     """
 
     values: Any
@@ -118,6 +120,7 @@ class Explanation(Answering, Showing):
     rivalry: Rivalry | None = None
     notes: list[str] = field(default_factory=list)
     absent: bool = True
+    errors: NDArray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -170,10 +173,7 @@ class Explanation(Answering, Showing):
         return {one.cluster: one.name for one in self.summary()}
 
     def with_names(self, names: Mapping[Any, str]) -> Explanation:
-        """Return the same explanation with other names for some clusters: ``{2: "students"}``.
-
-        The names are used in sentences, summaries, plots and reports, beside the clusters' ids.
-        """
+        """Return the same with other names for some clusters, used beside their ids: ``{2: "students"}``."""
         if self.rivalry is None:
             known = np.unique(np.concatenate([self.clusters, self.assigned, self.competitors])).tolist()
         else:
@@ -218,7 +218,7 @@ class Explanation(Answering, Showing):
             chosen = None
         if chosen is None or chosen.ndim > 1:  # True and lists of lists would make an axis of their own
             raise unfit_rows(rows, len(self))
-        per_row = PER_ROW if self.given is None else (*PER_ROW, "given")
+        per_row = [*PER_ROW, *(name for name in ("given", "errors") if getattr(self, name) is not None)]
         return replace(
             self,
             values=self.values[chosen],

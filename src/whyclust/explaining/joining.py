@@ -32,7 +32,8 @@ def joined(parts: list[Explanation]) -> Explanation:
         if kind is None:
             raise ValueError("The explanations are of rows of different kinds: explain them alike.")
     joined_rows: dict[str, Any]
-    per_row = (*PER_ROW, "index") if first.given is None else (*PER_ROW, "index", "given")
+    known = [name for name in ("given", "errors") if getattr(first, name) is not None]
+    per_row = [*PER_ROW, "index", *known]
     joined_rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in per_row}
     return replace(
         first,
@@ -56,6 +57,8 @@ def _refuse_other(first: Explanation, other: Explanation) -> None:
             )
     if (first.given is None) != (other.given is None):
         raise ValueError("Some explanations are of given labels and some are not: join those of one kind.")
+    if (first.errors is None) != (other.errors is None):
+        raise ValueError("Some explanations have standard errors, some have not: join those of one method.")
 
 
 def _rivalry(parts: list[Explanation]) -> Any:

@@ -24,6 +24,9 @@ from whyclust.network.apart import relevance_apart
 if TYPE_CHECKING:
     from whyclust.perturbing.subject import Prepared
 
+# Columns that a note names.
+_NAMED = 5
+
 
 def explain_rows(
     net: Neuralized,
@@ -113,8 +116,16 @@ def explain_rows(
         origin=origin,
         names=cluster_names,
         rivalry=found.rivalry,
-        notes=list(table.notes),
+        notes=[*table.notes, *(_said(columns, places, told) for places, told in found.notes)],
+        errors=found.errors,
     )
+
+
+def _said(columns: list[str], places: tuple[int, ...], told: str) -> str:
+    """What is to be said of some columns, the first of which are named."""
+    more = len(places) - _NAMED
+    listed = ", ".join(columns[place] for place in places[:_NAMED])
+    return f"{listed}{f' and {more} more' if more > 0 else ''}: {told}"
 
 
 def column_names(net: Neuralized, table: InputTable) -> list[str]:

@@ -66,6 +66,7 @@ def _restored(parts: dict[str, Any]) -> Explanation:
         and isinstance(found.names, dict)
         and all(isinstance(name, str) for name in found.names.values())
         and isinstance(found.rivalry, Rivalry | None)
+        and (found.errors is None or found.errors.shape == found.shape)
     ):
         raise ValueError("The parts do not make an explanation.")
     return found
@@ -111,6 +112,7 @@ def _column_names(explanation: Explanation) -> dict[str, Any]:
         **{name: singular.get(name, name) for name in ("clusters", "assigned", "competitors")},
         **{name: singular.get(name, name) for name in ("evidence", "explained", "base_values", "given")},
         **values,
+        "errors": [f"error.{name}" for name in names],
         "data": data,
     }
 

@@ -11,6 +11,9 @@ from whyclust.network.features import Passage
 from whyclust.network.folded import Folded
 from whyclust.network.rivalry import Rivalry
 
+# Positions of columns, and what is to be said of them.
+Note = tuple[tuple[int, ...], str]
+
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
@@ -29,6 +32,10 @@ class Relevance:
         How the pool was passed.
     rivalry : Rivalry
         Which competitors count for which cluster.
+    errors : ndarray of shape (n_rows, n_columns) or None
+        Standard errors of values that were sampled.
+    notes : tuple of (positions, str)
+        What is to be said of the values of some columns.
     """
 
     values: Any
@@ -40,6 +47,8 @@ class Relevance:
     competitors: NDArray
     rule: str
     rivalry: Rivalry
+    errors: NDArray | None = None
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)

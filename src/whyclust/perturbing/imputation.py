@@ -224,9 +224,9 @@ class KernelDensity:
         unit = self.unit[columns]
         return points[:, columns] / np.where(unit > 0, unit, np.inf)
 
-    def path(self, points: NDArray, sources: NDArray) -> Path:
+    def path(self, points: NDArray, sources: NDArray) -> DensityPath:
         """Begin with nothing known: all rows are equally likely."""
-        return _DensityPath(points, sources, self)
+        return DensityPath(points, sources, self)
 
 
 def bandwidth(rows: NDArray) -> float:
@@ -254,7 +254,7 @@ def bandwidth(rows: NDArray) -> float:
     return float(np.sqrt(variance))
 
 
-class _DensityPath(Path):
+class DensityPath(Path):
     """Distances to all rows in the known columns grow with every column that becomes known."""
 
     def __init__(self, points: NDArray, sources: NDArray, density: KernelDensity) -> None:
@@ -266,11 +266,13 @@ class _DensityPath(Path):
         self.distances = np.zeros((len(points), len(density.rows)))
 
     def leave_out(self, own: NDArray) -> None:
+        """Fill no point in from itself."""
         among = np.flatnonzero(own >= 0)
         # At an infinite distance, which stays so whatever becomes known.
         self.distances[among, own[among]] = np.inf
 
     def learn(self, rows: NDArray, encoded: NDArray) -> None:
+        """Add distances in columns that became known."""
         difference = self._squares(rows, encoded)
         if len(rows) == len(self.points):
             self.distances += difference
@@ -278,6 +280,7 @@ class _DensityPath(Path):
             self.distances[rows] += difference
 
     def forget(self, rows: NDArray, encoded: NDArray) -> None:
+        """Take off distances in columns that are not known any more."""
         # Rounding must not leave a distance below zero.
         self.distances[rows] = np.maximum(self.distances[rows] - self._squares(rows, encoded), 0.0)
 
@@ -287,6 +290,7 @@ class _DensityPath(Path):
         return np.multiply(difference, difference, out=difference)
 
     def guess(self, n_draws: int, generator: np.random.Generator) -> NDArray:
+        """Draw a row for each point by its distance in the known columns, and noise around it."""
         chosen = choose(self.distances, generator.random((n_draws, len(self.points))))
         noise = generator.standard_normal((n_draws, *self.points.shape), dtype=np.float32)
         noise *= self.unit

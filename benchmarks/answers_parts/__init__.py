@@ -1,0 +1,1 @@
+"""What is measured of answers beyond relevance, and how it is told."""
