@@ -46,7 +46,7 @@ def test_neither_the_order_of_rows_nor_the_names_of_clusters_changes_an_explanat
     assert (permuted.assigned == expected.assigned[order]).all()
     assert permuted.fidelity.overall_held_out == expected.fidelity.overall_held_out
     assert renamed.fidelity.overall_held_out == expected.fidelity.overall_held_out
-    back = {name: label for name, label in zip(names, labels, strict=True)}
+    back = dict(zip(names, labels, strict=True))
     assert [back[name] for name in renamed.competitors] == expected.competitors.tolist()
 
 

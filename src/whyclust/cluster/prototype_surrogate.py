@@ -250,11 +250,10 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         self, order: OwnOrder, given: IntArray, assigned: IntArray
     ) -> tuple[IntArray, IntArray]:
         """Prototypes, and clusters of rows not seen, in the order of `cluster_ids_`."""
-        clusters = order.clusters[self.support_clusters_]
-        places = np.argsort(clusters, kind="stable")
-        self.support_clusters_ = clusters[places]
-        self.support_vectors_ = self.support_vectors_[places]
-        self.support_offsets_ = self.support_offsets_[places]
+        self.support_clusters_: IntArray = order.clusters[self.support_clusters_]
+        places = np.argsort(self.support_clusters_, kind="stable")
+        for name in ("support_clusters_", "support_vectors_", "support_offsets_"):
+            setattr(self, name, getattr(self, name)[places])
         return order.clusters[given], order.clusters[assigned]
 
     def _scales(self, points: FloatArray) -> list[FloatArray]:

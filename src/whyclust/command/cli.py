@@ -131,6 +131,13 @@ ScaleOption = Annotated[
         metavar="NAME",
     ),
 ]
+ModelOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Assign and explain the rows by this model.npz of an earlier run, and fit nothing.",
+        metavar="FILE",
+    ),
+]
 WithDataOption = Annotated[
     bool,
     typer.Option("--with-data", help="Keep the rows in relevance.parquet, however many there are."),
@@ -165,9 +172,21 @@ def explain(
     no_relevance: NoRelevanceOption = False,
     no_rows: NoRowsOption = False,
     audit: AuditOption = False,
+    model: ModelOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Cluster the rows of a table and explain every assignment by its columns."""
+    if model is not None:
+        given = {
+            "-k": k, "--method": method, "--columns": columns, "--drop": drop, "--labels": labels,
+            "--k-by": k_by, "--audit": audit, "--seed": seed, "--scale": None if scale == "auto" else scale,
+        }  # fmt: skip
+        idle = [option for option, value in given.items() if value]
+        if idle:
+            raise ValueError(
+                f"--model assigns rows by a model that there is, so {idle[0]} has nothing to do: give one of "
+                "the two."
+            )
     if labels is not None and (k is not None or method is not None):
         option = "-k" if k is not None else "--method"
         raise ValueError(
@@ -191,6 +210,22 @@ def explain(
     read_from = [str(file) for file in files]
     named = "standard input" if read_from == ["-"] else files[0].name
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    if model is not None:
+        from whyclust.command.new_rows import load_model
+
+        network, ids = load_model(model), [id_column] if id_column else []
+        _run(
+            lambda: read_table(read_from, as_written=ids, reading=network.reading),
+            out=out,
+            quiet=quiet,
+            title=f"Why these clusters? {named}{more}",
+            keep="nothing" if no_relevance else "all" if with_data else "usual",
+            network=network,
+            called=str(model),
+            id_column=id_column,
+            names=called,
+        )
+        return
     _run(
         lambda: read_table(read_from, as_written=[name for name in (id_column, labels) if name]),
         out=out,
@@ -277,6 +312,7 @@ def _run(
     audit: bool = False,
     **options: Any,
 ) -> None:
+    from whyclust.command.new_rows import explain_new_rows
     from whyclust.command.progress import shown
     from whyclust.command.result_files import check_folder, write_result
     from whyclust.command.run import explain_table
@@ -288,10 +324,15 @@ def _run(
         left_out.append("Fitting a surrogate")
     if options.get("labels") is not None or options.get("k") is not None:
         left_out.append("Choosing k")
+    if "network" in options:
+        left_out += ["Choosing k", "Preparing", "Clustering"]
     with shown(quiet, left_out) as progress:
         progress("Reading the table")
         table = read()
-        result = explain_table(table, audit=audit, progress=progress, **options)
+        if "network" in options:
+            result = explain_new_rows(table, progress=progress, **options)
+        else:
+            result = explain_table(table, audit=audit, progress=progress, **options)
         progress("Writing the report")
         report = write_result(result, out, title=title, keep=keep, rows=rows)
     if quiet:
