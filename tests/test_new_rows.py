@@ -133,8 +133,8 @@ def test_what_the_model_does_not_know_is_counted_in_one_sentence():
         warnings.simplefilter("always")
         network.predict(new)
     assert [str(one.message) for one in caught] == [
-        "In 2 of 60 rows column 'colour' holds something that the model does not know ('green'): it counts as "
-        "none of its values.",
+        "In 2 of 60 rows column 'colour' holds something that the model does not know ('green'): it counts "
+        "as none of its values.",
         "In 2 of 60 rows column 'size' holds no number as the model's table had them ('12 km'): it counts as "
         "missing.",
     ]

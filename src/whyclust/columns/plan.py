@@ -13,6 +13,8 @@ from whyclust.columns.facts import ColumnFacts, as_numbers, as_text, as_years, n
 from whyclust.columns.scaling import AUTO, FAR, LIMIT, NONE, RANK, ROBUST, Scaling, check_scale, scaling_of
 
 MISSING_CATEGORY = "missing"
+# Columns of a converted table that may lie apart in memory.
+MOST_APART = 100
 # Notes are for reading; the plan itself has every column.
 LONGEST_LIST = 20
 
@@ -146,7 +148,8 @@ class TablePlan:
                 "columns that were planned, under the same names."
             )
         used = {column.name: column.apply(part[column.name]) for column in self.columns}
-        return pd.DataFrame(used, index=part.index)
+        # Columns that stay as they are need no room of their own; but thousands apart are slow to work with.
+        return pd.DataFrame(used, index=part.index, copy=len(used) > MOST_APART)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists, dictionaries, numbers and strings.

@@ -209,9 +209,12 @@ def _read_parquet(path: Path) -> Table:
     import pyarrow.parquet
 
     try:
-        return _from_arrow(pyarrow.parquet.ParquetFile(path).read())
+        found = _from_arrow(pyarrow.parquet.ParquetFile(path).read())
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(_damaged("Parquet", error)) from error
+    # What reading took is given back, and not kept for later.
+    pyarrow.default_memory_pool().release_unused()
+    return found
 
 
 def _read_arrow(path: Path) -> Table:
