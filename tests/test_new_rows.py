@@ -51,6 +51,7 @@ def columns_of(kind):
         "answers": ["yes" if flag else "no" for flag in flags],
         "0 and 1": [int(flag) for flag in flags],
         "truth": [bool(flag) for flag in flags],
+        "steps": [["Never", "sometimes", "ALWAYS", "often"][place % 4] for place in range(N_ROWS)],
         "numbers": numbers.tolist(),
         "whole": numbers.astype(int).tolist(),
     }[kind]
@@ -68,7 +69,7 @@ KINDS = (
     "gaps",
     "-999",
 )
-KINDS += ("answers", "0 and 1", "truth", "numbers", "whole")
+KINDS += ("steps", "answers", "0 and 1", "truth", "numbers", "whole")
 
 
 def written(path, rows, delimiter):

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust.columns.dates import dates_in
-from whyclust.columns.deciding import DATE, FLAG
+from whyclust.columns.deciding import DATE, FLAG, STEPS
 from whyclust.columns.facts import as_numbers, as_years
 from whyclust.columns.plan import TablePlan
 from whyclust.inputs.reading import InputTable
@@ -48,10 +48,17 @@ class ColumnReading:
 
     def apply(self, column: pd.Series) -> tuple[Any, NDArray]:
         """The column as the model takes it, and which rows hold what it does not know."""
+        if self.kind == STEPS and pd.api.types.is_numeric_dtype(column.dtype):
+            return as_numbers(column), np.zeros(len(column), dtype=bool)  # read already
         if self.categories:
             given = _without_gap_words(column)
             found, unknown = matched(given, self.categories)
             unknown = unknown if self.gaps else unknown | given.isna().to_numpy()
+            if self.kind == STEPS:
+                places = {step: float(place) for place, step in enumerate(self.categories, 1)}
+                return np.array(
+                    [places.get(word, np.nan) for word in found]
+                ), unknown & given.notna().to_numpy()
             if self.kind == FLAG:
                 # What is neither stays text, which is none of the model's values.
                 answers = {"True": True, "False": False}

@@ -115,6 +115,7 @@ def _joined(paths: list[Path], as_written: Collection[str], reading: Reading | N
                 "files."
             )
     _refuse_other_types(paths, tables)
+    _refuse_other_units(paths, tables)
     frame = pd.concat([table.frame for table in tables], ignore_index=True)
     notes = list(dict.fromkeys(note for table in tables for note in table.notes))
     told = f"The rows of {len(paths)} files are one below the other, '{paths[0].name}' first."
@@ -132,6 +133,19 @@ def _refuse_other_types(paths: list[Path], tables: list[Table]) -> None:
                 raise ValueError(
                     f"column '{name}' holds {'numbers' if one else 'text'} in '{paths[0].name}' and "
                     f"{'numbers' if other else 'text'} in '{path.name}': write it alike in all files."
+                )
+
+
+def _refuse_other_units(paths: list[Path], tables: list[Table]) -> None:
+    """'5 km' and '5 miles', or '900 K' among millions and alone, would be the same number."""
+    first = tables[0].spellings
+    for path, table in zip(paths[1:], tables[1:], strict=True):
+        for name in first.keys() & table.spellings.keys():
+            one, other = first[name].measure, table.spellings[name].measure
+            if one != other:
+                raise ValueError(
+                    f"column '{name}' is in {one or 'plain numbers'} in '{paths[0].name}' and in "
+                    f"{other or 'plain numbers'} in '{path.name}': write it alike in all files."
                 )
 
 

@@ -84,6 +84,18 @@ class Spelling:
             counts,
         )
 
+    @property
+    def measure(self) -> str:
+        """What its numbers are counted in, in words; empty for plain ones.
+
+        >>> Spelling(unit="km").measure, Spelling(counts=True).measure, Spelling().measure
+        ("'km'", 'thousands and millions', '')
+        """
+        beside = " ".join(word for word in (self.currency, self.unit, self.magnitude.upper()) if word)
+        told = [f"'{beside}'"] if beside else []
+        # With a currency, 'K' and 'M' are always counted.
+        return " ".join([*told, *(["thousands and millions"] if self.counts and not self.currency else [])])
+
     def read(self, texts: Sequence[str]) -> tuple[NDArray, NDArray]:
         """The numbers of texts, NaN for gaps, and which texts are no such numbers.
 

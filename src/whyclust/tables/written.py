@@ -297,7 +297,24 @@ def read_numbers(
             continue  # digits and signs, but no number
         numbers[position] = plain * column.factors
         kept[position] = column
-    return numbers, [*told, *_notes(kept, texts, numbers, names)]
+    others = {position: column for position, column in texts.items() if position not in numbers}
+    return numbers, [*told, *_notes(kept, texts, numbers, names), *_currency_notes(others, names)]
+
+
+def _currency_notes(texts: Mapping[int, pd.Series], names: list[str]) -> list[str]:
+    """Amounts of several currencies are no numbers that can be compared, and should not go without a word."""
+    notes = []
+    for position, column in texts.items():
+        words = [word for word in column.dropna().head(10 * _GLANCE) if isinstance(word, str)]
+        entries = [entry_of(word) for word in words if word.strip().lower() not in GAPS]
+        found = sorted({entry.currency for entry in entries if entry is not None and entry.currency})
+        if len(found) > 1 and sum(entry is not None for entry in entries) >= _SHARE * len(entries):
+            told = " and ".join(f"'{one}'" for one in found[:3])
+            notes.append(
+                f"Column '{names[position]}' holds amounts in several currencies ({told}), which cannot be "
+                "compared: it is not read as numbers. Convert them to one currency."
+            )
+    return notes
 
 
 def _notes(
