@@ -117,7 +117,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
     >>> labels = DBSCAN(eps=0.2).fit_predict(X)
     >>> surrogate = PrototypeSurrogate(random_state=0).fit(X, labels)
     >>> surrogate.fidelity_.overall_held_out
-    0.9975
+    0.99
     >>> surrogate.predict([[0.0, 1.0], [1.0, -0.5]])
     array([0, 1])
     """
