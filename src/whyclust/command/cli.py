@@ -13,6 +13,7 @@ import typer
 from whyclust import __version__
 from whyclust.command import choosing_k, clusterers
 from whyclust.command.examples import help_of
+from whyclust.command.options import refuse_beside_model
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -177,16 +178,7 @@ def explain(
 ) -> None:
     """Cluster the rows of a table and explain every assignment by its columns."""
     if model is not None:
-        given = {
-            "-k": k, "--method": method, "--columns": columns, "--drop": drop, "--labels": labels,
-            "--k-by": k_by, "--audit": audit, "--seed": seed, "--scale": None if scale == "auto" else scale,
-        }  # fmt: skip
-        idle = [option for option, value in given.items() if value]
-        if idle:
-            raise ValueError(
-                f"--model assigns rows by a model that there is, so {idle[0]} has nothing to do: give one of "
-                "the two."
-            )
+        refuse_beside_model(k, method, columns, drop, labels, k_by, audit, seed, scale != "auto")
     if labels is not None and (k is not None or method is not None):
         option = "-k" if k is not None else "--method"
         raise ValueError(
@@ -220,6 +212,7 @@ def explain(
             quiet=quiet,
             title=f"Why these clusters? {named}{more}",
             keep="nothing" if no_relevance else "all" if with_data else "usual",
+            rows=not no_rows,
             network=network,
             called=str(model),
             id_column=id_column,
