@@ -179,3 +179,17 @@ def test_nothing_imports_anndata(monkeypatch):
     monkeypatch.delitem(sys.modules, "anndata")
     wc.explain(KMeans(3, n_init=1, random_state=0).fit(COUNTS), COUNTS)
     assert "anndata" not in sys.modules
+
+
+def test_cells_without_a_label_are_left_out_with_a_note(cells):
+    some = cells.copy()
+    labels = some.obs["leiden"].astype(object)
+    labels.iloc[[0, 7]] = None
+    some.obs["known"] = pd.Categorical(labels)
+    with pytest.warns(UserWarning, match="2 of .* cells have no label in obs.'known'. and were left out"):
+        found = wc.explain("known", some)
+    kept = np.delete(np.arange(some.n_obs), [0, 7])
+    assert found.index.tolist() == some.obs_names[kept].tolist()
+    assert any("have no label" in note for note in found.notes)
+    expected = wc.explain("leiden", some[kept])
+    assert np.abs(found.values - expected.values).max() <= 1e-6 * np.abs(expected.values).max()

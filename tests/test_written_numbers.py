@@ -82,7 +82,11 @@ def test_numbers_with_units_are_numbers(name):
 
 @pytest.mark.parametrize("name", TEXT)
 def test_other_text_stays_text(name):
-    assert in_column(TEXT[name]) == ({}, [])
+    numbers, notes = in_column(TEXT[name])
+    assert numbers == {}
+    # Amounts that cannot be compared are told of; all else is a text like others.
+    assert [note for note in notes if "several currencies" not in note] == []
+    assert len(notes) == (name == "two currencies")
 
 
 def test_blanks_before_a_text_take_no_time():
@@ -618,3 +622,54 @@ def test_signs_of_money():
     assert in_column(["-$-5", "$6", "$7"]) == ({}, [])
     numbers, _ = in_column(["$-5", "-$6", "$7"])
     assert numbers[0].tolist() == [-5.0, -6.0, 7.0]
+
+
+def test_amounts_in_several_currencies_are_told_and_not_added():
+    numbers, notes = in_column(["$5", "€7", "$9.50", "€12"])
+    assert numbers == {}
+    assert "'it' holds amounts in several currencies ('$' and '€'), which cannot be compared" in notes[0]
+    assert in_column(["$5", "$7"])[1] == ["Numbers with '$' were read as such ('$5' as 5) in 'it'."]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (["5 km", "7 km"], ["5 miles", "7 miles"], "'km' in 'a.csv' and in 'mile' in 'b.csv'"),
+        (["5 km", "7 km"], ["5", "7"], "'km' in 'a.csv' and in plain numbers in 'b.csv'"),
+        (["$5", "$7"], ["€5", "€7"], "'$' in 'a.csv' and in '€' in 'b.csv'"),
+        (["5K", "2M"], ["5K", "2K"], "thousands and millions in 'a.csv' and in 'K' in 'b.csv'"),
+    ],
+)
+def test_files_in_other_units_are_not_put_together(tmp_path, one, other, told):
+    for name, texts in (("a.csv", one), ("b.csv", other)):
+        (tmp_path / name).write_text("\n".join(["it", *texts]) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="write it alike in all files") as refused:
+        read_table([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert told in str(refused.value)
+    assert len(read_table([tmp_path / "a.csv", tmp_path / "a.csv"]).frame) == 4
+
+
+def test_words_of_a_scale_are_steps_in_their_order():
+    words = ["often", "Never", "always", "sometimes", None] * 4
+    frame = pd.DataFrame({"how often": words, "town": ["low", "red", "high", "blue"] * 5})
+    plan = plan_table(frame)
+    assert plan.numeric == ["how often"]
+    assert plan.categorical == ["town"]
+    assert plan.columns[0].categories == ("Never", "sometimes", "often", "always")
+    found = plan.apply(frame)["how often"].to_numpy()
+    np.testing.assert_array_equal(found[:5], [3, 1, 4, 2, np.nan])
+    assert "'Never' counts as 1, and so on up to 'always' as 4" in plan.notes[0]
+    # As any other numbers, they are scaled by their mean and deviation.
+    numbers = found[~np.isnan(found)]
+    scaling = plan.columns[0].scaling
+    assert abs(scaling.center - numbers.mean()) < 1e-12
+    expected = np.nan_to_num(found - numbers.mean()) / np.sqrt(((numbers - numbers.mean()) ** 2).sum() / 20)
+    assert np.abs(preparation(plan).transform(plan.apply(frame))[:, 0] - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    "words", [["low", "high"], ["low", "high", "red"], ["low", "Low", "LOW"], ["low", "often", "good"]]
+)
+def test_other_words_are_no_steps(words):
+    plan = plan_table(pd.DataFrame({"it": words * 10}))
+    assert plan.categorical == ["it"]

@@ -131,8 +131,10 @@ class Validation:
         """Measure the agreement of several settings at a time."""
         new = [setting for setting in dict.fromkeys(settings) if setting not in self.tried]
         if new:
-            # Columns are left out only as far as nothing changes, which takes more than a rough look.
-            roughly = all(setting.shrinkage == 0 for setting in new)
+            # Columns are left out only as far as nothing changes, which takes more than a rough look. So do
+            # few rows of many columns: all settings soon tell them apart, and settle slowly.
+            few_and_wide = self.slim is not self.rows and len(self.rows.codes) <= _FEW_ROWS
+            roughly = all(setting.shrinkage == 0 for setting in new) and not few_and_wide
             for setting, logits in zip(new, self.logits(new, roughly=roughly), strict=True):
                 self.tried[setting] = (logits.argmax(axis=2) == self.rows.codes).mean(axis=0)
 

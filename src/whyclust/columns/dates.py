@@ -68,11 +68,11 @@ def read_dates(columns: Mapping[int, pd.Series], names: list[str]) -> tuple[dict
         if len(texts) < len(words) or not texts or not all(map(looks_like_date, texts[:_GLANCE])):
             continue
         year_first = [_FORMS[0].fullmatch(text.strip()) is not None for text in texts]
-        shown = {_day_first([text]) for text in texts}
+        shown = {day_first_in([text]) for text in texts}
         if any(year_first) != all(year_first) or ({True, False} <= shown and not any(year_first)):
             continue  # several spellings that do not go together
-        day_first = _day_first(texts)
-        read = _read(texts, bool(day_first))
+        day_first = day_first_in(texts)
+        read = dates_in(texts, bool(day_first))
         if read is None:
             continue
         values = read.reindex(np.where(codes < 0, -1, codes)).to_numpy()
@@ -84,7 +84,7 @@ def read_dates(columns: Mapping[int, pd.Series], names: list[str]) -> tuple[dict
     return found, [f"In dates such as 3/4/2020 the month was taken to come first: {', '.join(guessed)}."]
 
 
-def _read(texts: list[str], day_first: bool) -> pd.Series | None:
+def dates_in(texts: list[str], day_first: bool) -> pd.Series | None:
     """Dates without a zone, those of several zones in that of Greenwich; None where one is none."""
     zones = any(_ZONE.search(text) for text in texts)
     settings: dict[str, Any] = {"errors": "coerce", "dayfirst": day_first, "utc": zones}
@@ -98,8 +98,12 @@ def _read(texts: list[str], day_first: bool) -> pd.Series | None:
     return read.dt.tz_localize(None) if zones else read
 
 
-def _day_first(texts: list[str]) -> bool | None:
-    """Whether the day comes before the month; None where nothing shows it."""
+def day_first_in(texts: list[str]) -> bool | None:
+    """Whether the day comes before the month; None where nothing shows it.
+
+    >>> day_first_in(["3/4/2020", "13/4/2020"]), day_first_in(["3/4/2020"])
+    (True, None)
+    """
     parts = [match for match in map(_PARTS.fullmatch, texts) if match is not None]
     if not parts:
         return False

@@ -18,6 +18,7 @@ from whyclust.columns.facts import (
     numbers_in,
 )
 from whyclust.columns.meaning import CODE, IDENTIFIER, RANK, YEAR, meaning_of
+from whyclust.columns.ordered import steps_of
 from whyclust.moments.categories import CategoryCounts
 
 # Of more categories than this only the frequent ones count: one-hot columns would swamp the numeric ones.
@@ -50,6 +51,7 @@ NOT_CLUSTERED = "holds dates or times, which are not clustered"
 
 # How a column is converted.
 NUMBER, NUMBER_IN_TEXT, FLAG, WORD, DATE = "number", "number in text", "flag", "text", "date"
+STEPS = "steps"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class Decision:
     Attributes
     ----------
     kind : str or None
-        How it is converted: 'number', 'number in text', 'date', 'flag' or 'text'; None where it is left out.
+        How it is converted: 'number', 'number in text', 'steps', 'date', 'flag' or 'text'; None: left out.
     reason : str
         Why it is left out.
     note : str
@@ -68,7 +70,7 @@ class Decision:
         Gaps, entries that are no numbers among them.
     numbers : NumberFacts or None
     categories : tuple of str
-        Sorted.
+        Sorted; steps of a scale from the lowest on.
     """
 
     kind: str | None
@@ -211,6 +213,9 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
         return Decision(None, NOT_CLUSTERED)
     if len(texts) == n_rows - n_missing > 2 and not asked:
         return Decision(None, TEXT_IDENTIFIER)
+    steps = steps_of(texts)
+    if steps:
+        return _decide_steps(name, seen, steps, n_missing)
     most = MOST_ASKED if asked else MAX_CATEGORIES
     if len(texts) <= most:
         return Decision(WORD, n_missing=n_missing, categories=tuple(texts))
@@ -226,3 +231,14 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
         f"which {n_told / (n_rows - n_missing):.0%} of its rows have; the others count as none of these."
     )
     return Decision(WORD, note=note, n_missing=n_missing, categories=tuple(sorted(frequent)))
+
+
+def _decide_steps(name: str, seen: CategoryCounts, steps: tuple[str, ...], n_missing: int) -> Decision:
+    """Words of a scale are numbers from 1 on: their order would be lost among categories."""
+    counts = [seen.counts[step] for step in steps]
+    numbers = NumberFacts.of(np.repeat(np.arange(1.0, len(steps) + 1), counts), name=name)
+    note = (
+        f"The words of column '{name}' are steps of a scale: '{steps[0]}' counts as 1, and so on up to "
+        f"'{steps[-1]}' as {len(steps)}."
+    )
+    return Decision(STEPS, note=note, n_missing=n_missing, numbers=numbers, categories=steps)

@@ -6,13 +6,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from whyclust.columns.deciding import DATE, FLAG, IDENTIFIERS, NUMBER, NUMBER_IN_TEXT, Decision, decide
+from whyclust.columns.deciding import DATE, FLAG, IDENTIFIERS, NUMBER, NUMBER_IN_TEXT, STEPS, Decision, decide
 from whyclust.columns.facts import ColumnFacts, as_numbers, as_text, as_years, numbers_in
 from whyclust.columns.scaling import AUTO, FAR, LIMIT, NONE, RANK, ROBUST, Scaling, check_scale, scaling_of
 
 MISSING_CATEGORY = "missing"
+# Columns of a converted table that may lie apart in memory.
+MOST_APART = 100
 # Notes are for reading; the plan itself has every column.
 LONGEST_LIST = 20
 
@@ -24,13 +27,13 @@ class ColumnPlan:
     Attributes
     ----------
     name : str
-    kind : {"number", "number in text", "date", "flag", "text"}
+    kind : {"number", "number in text", "steps", "date", "flag", "text"}
     n_missing : int
         Gaps seen; those of numbers become the center, those of text a category of their own.
     scaling : Scaling or None
         Of numbers.
     categories : tuple of str
-        Of what is one-hot encoded; other values are none of these.
+        Of what is one-hot encoded; other values are none of these. Of steps of a scale in their order.
     """
 
     name: str
@@ -60,6 +63,9 @@ class ColumnPlan:
                     "was planned: plan the whole table, or convert the column."
                 )
             return column.astype(bool)
+        if self.kind == STEPS:
+            places = {step: float(place) for place, step in enumerate(self.categories, 1)}
+            return np.array([places.get(word, np.nan) for word in as_text(column)], dtype=np.float64)
         if self.kind == DATE:
             return as_years(pd.to_datetime(column))
         if self.kind != NUMBER:
@@ -146,7 +152,8 @@ class TablePlan:
                 "columns that were planned, under the same names."
             )
         used = {column.name: column.apply(part[column.name]) for column in self.columns}
-        return pd.DataFrame(used, index=part.index)
+        # Columns that stay as they are need no room of their own; but thousands apart are slow to work with.
+        return pd.DataFrame(used, index=part.index, copy=len(used) > MOST_APART)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists, dictionaries, numbers and strings.
@@ -235,7 +242,8 @@ def _planned(name: str, decision: Decision, n_rows: int, scale: str) -> ColumnPl
     kind = str(decision.kind)
     if decision.numbers is None:
         return ColumnPlan(name, kind, decision.n_missing, categories=decision.categories)
-    return ColumnPlan(name, kind, decision.n_missing, scaling_of(decision.numbers, n_rows, scale))
+    scaling = scaling_of(decision.numbers, n_rows, scale)
+    return ColumnPlan(name, kind, decision.n_missing, scaling, decision.categories)
 
 
 def _scale_notes(columns: Collection[ColumnPlan], scale: str) -> list[str]:

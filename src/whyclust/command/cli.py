@@ -13,6 +13,7 @@ import typer
 from whyclust import __version__
 from whyclust.command import choosing_k, clusterers
 from whyclust.command.examples import help_of
+from whyclust.command.options import refuse_beside_model
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -131,6 +132,13 @@ ScaleOption = Annotated[
         metavar="NAME",
     ),
 ]
+ModelOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Assign and explain the rows by this model.npz of an earlier run, and fit nothing.",
+        metavar="FILE",
+    ),
+]
 WithDataOption = Annotated[
     bool,
     typer.Option("--with-data", help="Keep the rows in relevance.parquet, however many there are."),
@@ -165,9 +173,12 @@ def explain(
     no_relevance: NoRelevanceOption = False,
     no_rows: NoRowsOption = False,
     audit: AuditOption = False,
+    model: ModelOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Cluster the rows of a table and explain every assignment by its columns."""
+    if model is not None:
+        refuse_beside_model(k, method, columns, drop, labels, k_by, audit, seed, scale != "auto")
     if labels is not None and (k is not None or method is not None):
         option = "-k" if k is not None else "--method"
         raise ValueError(
@@ -191,6 +202,23 @@ def explain(
     read_from = [str(file) for file in files]
     named = "standard input" if read_from == ["-"] else files[0].name
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    if model is not None:
+        from whyclust.command.new_rows import load_model
+
+        network, ids = load_model(model), [id_column] if id_column else []
+        _run(
+            lambda: read_table(read_from, as_written=ids, reading=network.reading),
+            out=out,
+            quiet=quiet,
+            title=f"Why these clusters? {named}{more}",
+            keep="nothing" if no_relevance else "all" if with_data else "usual",
+            rows=not no_rows,
+            network=network,
+            called=str(model),
+            id_column=id_column,
+            names=called,
+        )
+        return
     _run(
         lambda: read_table(read_from, as_written=[name for name in (id_column, labels) if name]),
         out=out,
@@ -277,6 +305,7 @@ def _run(
     audit: bool = False,
     **options: Any,
 ) -> None:
+    from whyclust.command.new_rows import explain_new_rows
     from whyclust.command.progress import shown
     from whyclust.command.result_files import check_folder, write_result
     from whyclust.command.run import explain_table
@@ -288,10 +317,15 @@ def _run(
         left_out.append("Fitting a surrogate")
     if options.get("labels") is not None or options.get("k") is not None:
         left_out.append("Choosing k")
+    if "network" in options:
+        left_out += ["Choosing k", "Preparing", "Clustering"]
     with shown(quiet, left_out) as progress:
         progress("Reading the table")
         table = read()
-        result = explain_table(table, audit=audit, progress=progress, **options)
+        if "network" in options:
+            result = explain_new_rows(table, progress=progress, **options)
+        else:
+            result = explain_table(table, audit=audit, progress=progress, **options)
         progress("Writing the report")
         report = write_result(result, out, title=title, keep=keep, rows=rows)
     if quiet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # A column with more labels than this was named by mistake.
 MAX_LABELS = 100
+# Rows that are prepared at a time.
+_PART_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def fit_clusters(
     """
     progress("Preparing the columns")
     prepared = preparation(plan)
-    matrix = np.asarray(prepared.transform(features), dtype=float)
+    matrix = _transformed(prepared, features)
     _check_k(2 if options.k is None else options.k, matrix)
     k, choice, headlines = options.k, None, []
     if k is None:
@@ -89,6 +91,17 @@ def fit_clusters(
     headlines += _on_outliers(matrix, np.asarray(labels))
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
     return Fit(pipeline, neuralize(pipeline, features), int(k), choice, headlines=headlines)
+
+
+def _transformed(prepared: Any, features: pd.DataFrame) -> np.ndarray:
+    """What the preparation makes of all rows, part by part: its steps copy what they are given."""
+    matrix = None
+    for start in range(0, len(features), _PART_ROWS):
+        part = np.asarray(prepared.transform(features.iloc[start : start + _PART_ROWS]), dtype=float)
+        if matrix is None:
+            matrix = np.empty((len(features), part.shape[1]))
+        matrix[start : start + _PART_ROWS] = part
+    return np.empty((0, 0)) if matrix is None else matrix
 
 
 def _on_outliers(matrix: np.ndarray, labels: np.ndarray) -> list[str]:

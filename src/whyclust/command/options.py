@@ -28,3 +28,17 @@ class Options:
     def not_features(self) -> list[str]:
         """Columns that name or label the rows."""
         return [name for name in (self.id_column, self.labels) if name is not None]
+
+
+# What makes a model, in the order of `refuse_beside_model`.
+_OF_MODELS = ("-k", "--method", "--columns", "--drop", "--labels", "--k-by", "--audit", "--seed", "--scale")
+
+
+def refuse_beside_model(*given: object) -> None:
+    """Refuse options that make a model where there is one."""
+    for option, value in zip(_OF_MODELS, given, strict=True):
+        if value:
+            raise ValueError(
+                f"--model assigns rows by a model that there is, so {option} has nothing to do: give one of "
+                "the two."
+            )

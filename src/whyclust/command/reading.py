@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from whyclust.columns import TablePlan
 from whyclust.command.options import Options
 from whyclust.tables import Table, plan_table, unknown_column
+from whyclust.tables.spelling import Spelling
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Rows:
         Columns that are no features unless asked for.
     names : RowNames
     notes : list of str
+    spellings : dict of str to Spelling
+        How numbers and dates were written in the file.
     """
 
     frame: pd.DataFrame
@@ -56,6 +59,7 @@ class Rows:
     aside: list[str]
     names: RowNames
     notes: list[str]
+    spellings: dict[str, Spelling] = field(default_factory=dict)
 
 
 def read_rows(table: Table, options: Options) -> Rows:
@@ -88,8 +92,9 @@ def read_rows(table: Table, options: Options) -> Rows:
         frame,
         replace(options, columns=columns, drop=drop),
         [*table.aside, *options.not_features],
-        _row_names(frame, options.id_column),
+        row_names(frame, options.id_column),
         notes,
+        table.spellings,
     )
 
 
@@ -114,7 +119,7 @@ def _names(entries: Iterable[str], frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _row_names(frame: pd.DataFrame, id_column: str | None) -> RowNames:
+def row_names(frame: pd.DataFrame, id_column: str | None) -> RowNames:
     """Name the rows: by a column, else by their number in the file, counted from 1."""
     numbers = [int(position) + 1 for position in range(len(frame))]
     if not isinstance(frame.index, pd.RangeIndex):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -13,6 +13,7 @@ from whyclust.columns import TablePlan
 from whyclust.command import choosing_k
 from whyclust.command.fitting import Fit
 from whyclust.command.reading import RowNames, Rows
+from whyclust.tables import Reading
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
@@ -78,9 +79,15 @@ def gather(
     if rows.options.id_column is None and plan.identifiers:
         notes.append(_identifier_note(plan.identifiers))
     notes += [*rows.names.notes, *warned]
+    # New rows will be read as these were, and their clusters called the same.
+    network = replace(
+        fit.network,
+        reading=Reading.of(plan, rows.spellings),
+        cluster_names=dict(explanation.cluster_names),
+    )
     return Result(
         explanation,
-        fit.network,
+        network,
         cluster_lines(explanation, rows.names),
         fit.choice,
         notes,

@@ -97,7 +97,8 @@ def write_result(
 def _kept(explanation: Explanation, keep: str) -> Explanation:
     """What is written of an explanation: seven digits of relevance are more than anybody reads."""
     if isinstance(explanation.values, np.ndarray):
-        explanation = replace(explanation, values=explanation.values.astype(np.float32))
+        # Column by column, as the file holds it: so it is written without another copy.
+        explanation = replace(explanation, values=explanation.values.astype(np.float32, order="F"))
     large = explanation.shape[0] * explanation.shape[1] > MOST_NUMBERS
     return explanation.without_data() if large and keep != "all" else explanation
 

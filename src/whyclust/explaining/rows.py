@@ -69,7 +69,7 @@ def explain_rows(
     table = net.match(table)
     if prepared is not None:
         net = prepared.net
-    cluster_names = read_cluster_names(names, net.clusters.tolist())
+    cluster_names = {**net.cluster_names, **read_cluster_names(names, net.clusters.tolist())}
     columns = column_names(net, table)
     if feature_names is not None:
         columns = given_names(feature_names, table.shape[1], columns)

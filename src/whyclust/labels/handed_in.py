@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 from whyclust.inputs.annotated import is_annotated, labels_in
@@ -33,10 +35,12 @@ def handed_in(
             "The first argument is an AnnData, expected labels or a model: wc.explain('leiden', adata), "
             "where 'leiden' is a column of adata.obs, or wc.explain(model, adata)."
         )
+    note = ""
     if is_annotated(X):
         if isinstance(model, str):
-            model = labels_in(X, model)
+            model, X, note = _labelled(labels_in(X, model), X, model)
         X = read_input(X, layer=layer, obsm=obsm)
+        X = replace(X, notes=(*X.notes, note)) if note else X
     elif layer is not None or obsm is not None:
         option = f"layer={layer!r}" if layer is not None else f"obsm={obsm!r}"
         raise TypeError(f"{option} chooses from an AnnData, but X is a {type(X).__name__}: leave it out.")
@@ -49,3 +53,14 @@ def handed_in(
     if background is not None:
         background = reader.read(background, "background")
     return rest, reader.read(X), background
+
+
+def _labelled(labels: Any, adata: Any, key: str) -> tuple[Any, Any, str]:
+    """The cells that have a label, and a sentence on the others."""
+    missing = labels.isna().to_numpy()
+    # Without any label at all, whoever reads labels says so.
+    if not missing.any() or missing.all():
+        return labels, adata, ""
+    note = f"{int(missing.sum())} of {len(labels)} cells have no label in obs[{key!r}] and were left out."
+    warnings.warn(note, UserWarning, stacklevel=4)
+    return labels[~missing], adata[~missing], note

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,9 @@ from whyclust.network.parts import refuse_no_ids, refuse_no_parts
 from whyclust.network.pools import Pool, absent
 from whyclust.network.question import read_question
 from whyclust.network.records import Block, Relevance
+
+if TYPE_CHECKING:
+    from whyclust.tables.reading import Reading
 
 # Working arrays of one block fit the caches: more gains nothing, less costs calls.
 _BLOCK_BYTES = 1 << 23
@@ -64,6 +67,10 @@ class Neuralized:
         What was neuralised.
     kind : InputKind
         What rows it was made for: images of a shape, say.
+    reading : Reading or None
+        How the table was read that it was fitted on: frames of new rows are read alike.
+    cluster_names : dict of cluster to str
+        What clusters are called, where that was kept.
     """
 
     features: Features
@@ -75,6 +82,8 @@ class Neuralized:
     named: bool = False
     model: str = ""
     kind: InputKind = TABLE
+    reading: Reading | None = None
+    cluster_names: dict[Any, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         refuse_no_parts(self.features, self.head, self.pool)
@@ -150,7 +159,9 @@ class Neuralized:
         """The same of a table that has been read: its columns may still be others."""
         self.kind.refuse_other(table.kind, name)
         names = self.feature_names if self.named else None
-        return match_columns(table, names, self.features.n_columns, name)
+        table = match_columns(table, names, self.features.n_columns, name)
+        # An array has no text, and its numbers are what they are.
+        return table if self.reading is None or table.names is None else self.reading.of_rows(table)
 
     def _dtype(self, table: InputTable) -> np.dtype:
         """float32 and float64 are kept; everything else, and large activations, take float64."""

@@ -26,6 +26,8 @@ def _restored(parts: dict[str, Any]) -> Neuralized:
         and all(isinstance(name, str) for name in [*net.feature_names, net.model])
         and isinstance(net.named, bool)
         and isinstance(net.kind, InputKind)
+        and (net.reading is None or hasattr(net.reading, "of_rows"))
+        and isinstance(net.cluster_names, dict)
         and (stiffness is None or 0 < stiffness < np.inf)
     ):
         raise ValueError("The parts do not make a network.")

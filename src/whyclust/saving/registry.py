@@ -29,7 +29,7 @@ Columns = Mapping[str, str | list[str] | Lists]
 
 # Where whyclust's own classes are, imported when a file names one that is not known yet. Classes of others
 # are known as soon as their module is: a file never says what to import.
-_ROOMS = ("whyclust.explaining", "whyclust.cluster", "whyclust.select")
+_ROOMS = ("whyclust.explaining", "whyclust.cluster", "whyclust.select", "whyclust.tables")
 # What needs PyTorch, by the room that it comes from: imported only for what comes from there.
 _WITH_TORCH = {
     "whyclust.deep": "whyclust.deep",

@@ -8,6 +8,16 @@ from whyclust.columns.plan import TablePlan
 from whyclust.columns.preparing import preparation
 from whyclust.tables.files import Table
 from whyclust.tables.plan import candidates, plan_table, unknown_column
+from whyclust.tables.reading import Reading
 from whyclust.tables.sources import read_table
 
-__all__ = ["Table", "TablePlan", "candidates", "plan_table", "preparation", "read_table", "unknown_column"]
+__all__ = [
+    "Reading",
+    "Table",
+    "TablePlan",
+    "candidates",
+    "plan_table",
+    "preparation",
+    "read_table",
+    "unknown_column",
+]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pandas as pd
 
 from whyclust.tables.signs import DECIMAL_COMMA
+from whyclust.tables.spelling import Spelling, spellings_of
 from whyclust.tables.tidying import title_note, title_rows
 from whyclust.tables.written import read_numbers
 
@@ -163,7 +164,9 @@ def _long_fields(text: str) -> Iterator[None]:
         csv.field_size_limit(limit)
 
 
-def parse(text: str, as_written: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
+def parse(
+    text: str, as_written: Collection[str] = (), as_text: Collection[str] = ()
+) -> tuple[pd.DataFrame, list[str], dict[int, Spelling]]:
     r"""Parse delimited text into a frame.
 
     Parameters
@@ -172,6 +175,8 @@ def parse(text: str, as_written: Collection[str] = ()) -> tuple[pd.DataFrame, li
         The whole file, decoded.
     as_written : collection of str
         Names of columns whose text stays text: those that name or label rows.
+    as_text : collection of str
+        Names of columns of which numbers stay text, too, for whoever knows how to read them.
 
     Returns
     -------
@@ -179,12 +184,14 @@ def parse(text: str, as_written: Collection[str] = ()) -> tuple[pd.DataFrame, li
         Column names are as in the file, not yet made unique; columns without a name have "".
     notes : list of str
         What a reader should know, of the signs in numbers among it.
+    spellings : dict of int to Spelling
+        How numbers are written, by position.
 
     Examples
     --------
-    >>> frame, notes = parse("name;price\nnut;1,5\nbolt;2,25\n")
-    >>> frame["price"].tolist(), notes
-    ([1.5, 2.25], ["Commas were read as decimal marks ('1,5' as 1.5) in 'price'."])
+    >>> frame, notes, spellings = parse("name;price\nnut;1,5\nbolt;2,25\n")
+    >>> frame["price"].tolist(), notes, spellings[1].comma
+    ([1.5, 2.25], ["Commas were read as decimal marks ('1,5' as 1.5) in 'price'."], True)
     """
     if not text.strip():
         raise ValueError("the file is empty: expected a header line and at least two rows.")
@@ -210,9 +217,9 @@ def parse(text: str, as_written: Collection[str] = ()) -> tuple[pd.DataFrame, li
     if not has_header:
         header = [f"column {j + 1}" for j in range(len(header))]
         notes.append("The first line holds only numbers; it was read as data, not as column names.")
-    written = [name for name in header if name not in ("", *MISSING_MARKS)]
-    if has_header and written and all(_is_number(name) for name in written):
-        listed = ", ".join(written[:NAMES_TOLD]) + (", …" if len(written) > NAMES_TOLD else "")
+    names = [name for name in header if name not in ("", *MISSING_MARKS)]
+    if has_header and names and all(_is_number(name) for name in names):
+        listed = ", ".join(names[:NAMES_TOLD]) + (", …" if len(names) > NAMES_TOLD else "")
         notes.append(
             f"The first line was taken for names, but all of them are numbers: {listed}; if they are a row "
             "of data, put a line of names above it."
@@ -223,16 +230,20 @@ def parse(text: str, as_written: Collection[str] = ()) -> tuple[pd.DataFrame, li
         header = [*header, ""] if extra_is_last else ["", *header]
     frame = _read_columns(text, delimiter, len(header), has_header)
 
-    def as_text(positions: list[int]) -> pd.DataFrame:
+    def written(positions: list[int]) -> pd.DataFrame:
         return _read_columns(text, delimiter, len(header), has_header, positions)
 
     called = [name or f"column {position + 1}" for position, name in enumerate(header)]
     separated = DELIMITER_NAMES.get(delimiter, repr(delimiter))
-    numbers, told = read_numbers(frame, called, delimiter, separated, as_text, as_written)
+    kept = [position for position, name in enumerate(called) if name in as_text]
+    for position in kept:
+        frame[position] = written([position])[position]
+    numbers, told = read_numbers(frame, called, delimiter, separated, written, {*as_written, *as_text})
+    spellings = spellings_of(frame, numbers)
     for position, column in numbers.items():
         frame[position] = column
     frame.columns = pd.Index(header)
-    return frame, [*notes, *told]
+    return frame, [*notes, *told], spellings
 
 
 def _read_columns(

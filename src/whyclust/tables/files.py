@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import shutil
 import tempfile
 import zipfile
@@ -11,13 +10,17 @@ import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from whyclust.columns.dates import read_dates
+from whyclust.columns.dates import day_first_in, read_dates
 from whyclust.tables import delimited
+from whyclust.tables.content import content_of
 from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
+from whyclust.tables.reading import Reading
+from whyclust.tables.spelling import Spelling, gap_spellings, spellings_of
 from whyclust.tables.tidying import replaced, without_gap_numbers, without_total
 from whyclust.tables.written import read_numbers
 
@@ -59,9 +62,6 @@ SUFFIX_OF_KIND = {
 # Compressed files have one of the endings above before this one.
 COMPRESSED = ".gz"
 
-# Members that come first in the archives that spreadsheets are.
-SPREADSHEET_MARKS = (b"[Content_Types].xml", b"xl/", b"docProps/", b"_rels/")
-
 # The names under which NumPy archives usually keep their table and its column names.
 ARCHIVE_TABLES = ("X", "x", "data", "features", "arr_0")
 ARCHIVE_NAMES = ("feature_names", "columns", "column_names", "names")
@@ -79,15 +79,25 @@ class Table:
         What a reader should know: a guessed encoding, renamed columns, ...
     aside : list of str
         Columns that are not features unless asked for (one-dimensional arrays in a NumPy archive).
+    spellings : dict of str to Spelling
+        How numbers and dates were written.
     """
 
     frame: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     aside: list[str] = field(default_factory=list)
+    spellings: dict[Any, Spelling] = field(default_factory=dict)
 
 
-def read_file(path: Path, called: str | None = None, as_written: Collection[str] = ()) -> Table:
+def read_file(
+    path: Path,
+    called: str | None = None,
+    as_written: Collection[str] = (),
+    reading: Reading | None = None,
+) -> Table:
     """Read one file; `called` is its name in messages, where it is a copy of another one.
+
+    With a `reading`, the columns that it knows are read by it, and not by what the file shows.
 
     Raises
     ------
@@ -96,10 +106,11 @@ def read_file(path: Path, called: str | None = None, as_written: Collection[str]
     """
     called = called or str(path)
     if path.suffix.lower() == COMPRESSED and path.is_file():
-        return _read_compressed(path, called, as_written)
+        return _read_compressed(path, called, as_written, reading)
     kind = _kind(path, called)
+    known = [] if reading is None else reading.names
     try:
-        table = _read_csv(path, as_written) if kind == "CSV" else READERS[kind](path)
+        table = _read_csv(path, as_written, known) if kind == "CSV" else READERS[kind](path)
     except ValueError as error:
         raise ValueError(f"'{called}': {error}") from error
     frame, renamed = _unique_names(table.frame)
@@ -108,13 +119,19 @@ def read_file(path: Path, called: str | None = None, as_written: Collection[str]
             f"'{called}' holds an empty table ({frame.shape[0]} rows, {frame.shape[1]} columns): "
             "expected at least two rows and one column."
         )
+    spellings = {frame.columns[position]: one for position, one in table.spellings.items()}
     frame, totals = without_total(frame)
-    frame, told = _read_words(frame, kind, as_written)
-    frame, gaps = without_gap_numbers(frame)
-    return Table(frame, [*table.notes, *renamed, *totals, *told, *gaps], table.aside)
+    frame, told, more = _read_words(frame, kind, {*as_written, *known})
+    spellings |= more
+    cleaned, gaps = without_gap_numbers(frame, known)
+    spellings |= gap_spellings(frame, cleaned, spellings)
+    if reading is not None:
+        cleaned, unread = reading.apply(cleaned)
+        gaps += unread
+    return Table(cleaned, [*table.notes, *renamed, *totals, *told, *gaps], table.aside, spellings)
 
 
-def _read_compressed(path: Path, called: str, as_written: Collection[str]) -> Table:
+def _read_compressed(path: Path, called: str, as_written: Collection[str], reading: Reading | None) -> Table:
     inner = Path(path.stem).suffix.lower()
     if inner not in KIND_OF_SUFFIX:
         raise ValueError(
@@ -128,16 +145,17 @@ def _read_compressed(path: Path, called: str, as_written: Collection[str]) -> Ta
                 shutil.copyfileobj(source, target)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"'{called}': {_damaged('gzip', error)}") from error
-        return read_file(plain, called, as_written)
+        return read_file(plain, called, as_written, reading)
 
 
 def _read_words(
     frame: pd.DataFrame, kind: str, as_written: Collection[str]
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[str], dict[str, Spelling]]:
     """Text that is numbers or dates, as such; CSV has its numbers already."""
     names = [str(name) for name in frame.columns]
     numbered = frame.set_axis(range(len(names)), axis=1)
     numbers, notes = ({}, []) if kind == "CSV" else read_numbers(numbered, names, as_written=as_written)
+    spellings = {} if kind == "CSV" else spellings_of(numbered, numbers)
     texts = {
         position: numbered[position]
         for position, dtype in enumerate(numbered.dtypes)
@@ -146,8 +164,11 @@ def _read_words(
         and isinstance(dtype, (pd.StringDtype, np.dtypes.ObjectDType))
     }
     dates, told = read_dates(texts, names)
+    for position in dates:
+        spellings[position] = Spelling(day_first=bool(day_first_in(texts[position].dropna().tolist())))
     changed = {names[position]: column for position, column in {**numbers, **dates}.items()}
-    return replaced(frame, changed), [*notes, *told]
+    named = {names[position]: spelling for position, spelling in spellings.items()}
+    return replaced(frame, changed), [*notes, *told], named
 
 
 def _kind(path: Path, called: str) -> str:
@@ -177,44 +198,10 @@ def _kind(path: Path, called: str) -> str:
     return kind
 
 
-def content_of(head: bytes) -> str:
-    """Tell the kind of a file from its first bytes; whatever has no signature is text."""
-    if head.startswith(b"PAR1"):
-        return "Parquet"
-    if head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
-        return "Arrow"
-    if head.startswith(b"\x93NUMPY"):
-        return "npy"
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        # Archives of NumPy hold members called *.npy; spreadsheets and documents are archives, too.
-        if b".npy" in head[:256] or len(head) < 30:
-            return "npz"
-        return "xlsx" if any(mark in head for mark in SPREADSHEET_MARKS) else "a ZIP archive"
-    signatures = {
-        b"\x1f\x8b": "gzip-compressed data",
-        b"\xd0\xcf\x11\xe0": "an old spreadsheet",
-        b"%PDF": "a PDF document",
-        b"\x89PNG": "a picture",
-        b"SQLite format 3": "an SQLite database",
-        b"\x80\x04": "a Python pickle",
-        b"\x80\x05": "a Python pickle",
-        b"\x89HDF": "HDF5",
-    }
-    for signature, name in signatures.items():
-        if head.startswith(signature):
-            return name
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if start.startswith((b"<!doctype html", b"<html", b"<?xml")):
-        return "a web page or XML"
-    if re.match(rb"\{\s*\"|\[\s*[{\]]", start):
-        return "JSON"
-    return "CSV"
-
-
-def _read_csv(path: Path, as_written: Collection[str] = ()) -> Table:
+def _read_csv(path: Path, as_written: Collection[str] = (), as_text: Collection[str] = ()) -> Table:
     text, notes = delimited.decode(path.read_bytes())
-    frame, more = delimited.parse(text, as_written)
-    return Table(frame, [*notes, *more])
+    frame, more, spellings = delimited.parse(text, as_written, as_text)
+    return Table(frame, [*notes, *more], spellings=spellings)
 
 
 def _read_parquet(path: Path) -> Table:
@@ -222,9 +209,12 @@ def _read_parquet(path: Path) -> Table:
     import pyarrow.parquet
 
     try:
-        return _from_arrow(pyarrow.parquet.ParquetFile(path).read())
+        found = _from_arrow(pyarrow.parquet.ParquetFile(path).read())
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(_damaged("Parquet", error)) from error
+    # What reading took is given back, and not kept for later.
+    pyarrow.default_memory_pool().release_unused()
+    return found
 
 
 def _read_arrow(path: Path) -> Table:

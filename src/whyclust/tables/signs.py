@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -52,6 +52,7 @@ def read_signs(
     delimiter: str,
     delimiter_name: str,
     as_text: Callable[[list[int]], pd.DataFrame] | None,
+    as_written: Collection[str] = (),
 ) -> tuple[dict[int, pd.Series], list[str]]:
     """Find the columns of numbers that are written with commas, or with points between thousands.
 
@@ -69,6 +70,8 @@ def read_signs(
     delimiter, delimiter_name : str
     as_text : callable or None
         Reads columns of numbers again, as they are written; None where they were never text.
+    as_written : collection of str
+        Names of columns that stay as they are.
 
     Returns
     -------
@@ -81,11 +84,16 @@ def read_signs(
         position: frame.iloc[:, position]
         for position, kind in enumerate(kinds)
         if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind))
+        and names[position] not in as_written
     }
     with_commas = _with_sign(",", columns)
     if not with_commas and (delimiter != ";" or as_text is None):
         return {}, []
-    floats = [position for position, kind in enumerate(kinds) if kind.kind == "f"]
+    floats = [
+        position
+        for position, kind in enumerate(kinds)
+        if kind.kind == "f" and names[position] not in as_written
+    ]
     if floats and as_text is not None:
         written = as_text(floats)
         columns |= {position: written.iloc[:, place] for place, position in enumerate(floats)}

@@ -10,14 +10,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from whyclust.tables.files import COMPRESSED, KIND_OF_SUFFIX, SUFFIX_OF_KIND, Table, content_of, read_file
+from whyclust.tables.content import content_of
+from whyclust.tables.files import COMPRESSED, KIND_OF_SUFFIX, SUFFIX_OF_KIND, Table, read_file
+from whyclust.tables.reading import Reading
 
 STANDARD_INPUT = "-"
 # Names that a message lists.
 _NAMES_TOLD = 5
 
 
-def read_table(source: str | Path | Sequence[str | Path], *, as_written: Collection[str] = ()) -> Table:
+def read_table(
+    source: str | Path | Sequence[str | Path],
+    *,
+    as_written: Collection[str] = (),
+    reading: Reading | None = None,
+) -> Table:
     r"""Read a table from a file, from several, from a folder, or from standard input.
 
     Parameters
@@ -29,6 +36,9 @@ def read_table(source: str | Path | Sequence[str | Path], *, as_written: Collect
         input.
     as_written : collection of str
         Names of columns whose text is neither read as numbers nor as dates: those that name or label rows.
+    reading : Reading, optional
+        How the table of a model was read (``network.reading``): its columns are read alike, whatever commas,
+        units and types this file would show by itself.
 
     Returns
     -------
@@ -59,11 +69,11 @@ def read_table(source: str | Path | Sequence[str | Path], *, as_written: Collect
     if len(sources) > 1 and STANDARD_INPUT in map(str, sources):
         raise ValueError("found '-' beside other files, expected standard input alone, or files.")
     if str(sources[0]) == STANDARD_INPUT:
-        return _read_standard_input(as_written)
+        return _read_standard_input(as_written, reading)
     paths = [path for one in sources for path in _files(Path(one))]
     if len(paths) == 1:
-        return read_file(paths[0], as_written=as_written)
-    return _joined(paths, as_written)
+        return read_file(paths[0], as_written=as_written, reading=reading)
+    return _joined(paths, as_written, reading)
 
 
 def _files(path: Path) -> list[Path]:
@@ -90,9 +100,9 @@ def _ending(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() == COMPRESSED else path).suffix.lower()
 
 
-def _joined(paths: list[Path], as_written: Collection[str]) -> Table:
+def _joined(paths: list[Path], as_written: Collection[str], reading: Reading | None) -> Table:
     """The rows of all files, one below the other."""
-    tables = [read_file(path, as_written=as_written) for path in paths]
+    tables = [read_file(path, as_written=as_written, reading=reading) for path in paths]
     first = tables[0]
     for path, table in zip(paths[1:], tables[1:], strict=True):
         here, there = set(table.frame.columns), set(first.frame.columns)
@@ -105,10 +115,11 @@ def _joined(paths: list[Path], as_written: Collection[str]) -> Table:
                 "files."
             )
     _refuse_other_types(paths, tables)
+    _refuse_other_units(paths, tables)
     frame = pd.concat([table.frame for table in tables], ignore_index=True)
     notes = list(dict.fromkeys(note for table in tables for note in table.notes))
     told = f"The rows of {len(paths)} files are one below the other, '{paths[0].name}' first."
-    return Table(frame, [told, *notes], first.aside)
+    return Table(frame, [told, *notes], first.aside, first.spellings)
 
 
 def _refuse_other_types(paths: list[Path], tables: list[Table]) -> None:
@@ -125,7 +136,20 @@ def _refuse_other_types(paths: list[Path], tables: list[Table]) -> None:
                 )
 
 
-def _read_standard_input(as_written: Collection[str]) -> Table:
+def _refuse_other_units(paths: list[Path], tables: list[Table]) -> None:
+    """'5 km' and '5 miles', or '900 K' among millions and alone, would be the same number."""
+    first = tables[0].spellings
+    for path, table in zip(paths[1:], tables[1:], strict=True):
+        for name in first.keys() & table.spellings.keys():
+            one, other = first[name].measure, table.spellings[name].measure
+            if one != other:
+                raise ValueError(
+                    f"column '{name}' is in {one or 'plain numbers'} in '{paths[0].name}' and in "
+                    f"{other or 'plain numbers'} in '{path.name}': write it alike in all files."
+                )
+
+
+def _read_standard_input(as_written: Collection[str], reading: Reading | None) -> Table:
     raw = sys.stdin.buffer.read()
     if not raw:
         raise ValueError("standard input is empty: expected a table, such as CSV.")
@@ -140,4 +164,4 @@ def _read_standard_input(as_written: Collection[str]) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"table{suffix}"
         path.write_bytes(raw)
-        return read_file(path, "standard input", as_written)
+        return read_file(path, "standard input", as_written, reading)

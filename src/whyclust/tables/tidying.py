@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -36,8 +37,10 @@ def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return frame, []
 
 
-def without_gap_numbers(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def without_gap_numbers(frame: pd.DataFrame, but: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
     """Read −999 and the like as gaps, where they are far from all other numbers of their column.
+
+    Columns named in `but` stay as they are.
 
     >>> table = pd.DataFrame({"temperature": [*range(15, 25), -999, -999]})
     >>> without_gap_numbers(table)[1]
@@ -46,6 +49,8 @@ def without_gap_numbers(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     changed, notes = {}, []
     for name in frame.columns:
         column = frame[name]
+        if name in but:
+            continue
         if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
             continue
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -61,8 +61,18 @@ _SHARE = 0.95
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """A number as it is written, with what stands around it."""
+class Entry:
+    """A number as it is written, with what stands around it.
+
+    Attributes
+    ----------
+    number : str
+        With its signs, but without blanks and brackets.
+    currency, magnitude, unit : str
+        Empty where there is none.
+    changed, bracketed : bool
+        Whether the number is written otherwise in the text, and whether in brackets.
+    """
 
     number: str
     currency: str = ""
@@ -124,10 +134,10 @@ def _undressed(column: pd.Series) -> Dressed | None:
         return None
     # Spreadsheets have numbers and text in one column.
     texts = [repr(word) if isinstance(word, (int, float)) else str(word) for word in words]
-    some = [_entry(text) for text in texts[:_GLANCE] if text.strip().lower() not in GAPS]
+    some = [entry_of(text) for text in texts[:_GLANCE] if text.strip().lower() not in GAPS]
     if not some or sum(entry is not None for entry in some) < _MOSTLY * len(some):
         return None
-    entries = [None if text.strip().lower() in GAPS else _entry(text) for text in texts]
+    entries = [None if text.strip().lower() in GAPS else entry_of(text) for text in texts]
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     is_number = np.array([entry is not None for entry in entries])
     is_gap = np.array([text.strip().lower() in GAPS for text in texts])
@@ -138,11 +148,9 @@ def _undressed(column: pd.Series) -> Dressed | None:
     dressed = any(entry.currency or entry.magnitude or entry.unit or entry.changed for entry in known)
     if unit is None or not (dressed or is_gap.any()):
         return None
-    counts_ones = _counts(known)
+    ones = counts_ones(known)
     bare = np.array([None if entry is None else entry.number for entry in entries], dtype=object)
-    factors = np.array(
-        [MAGNITUDES.get(entry.magnitude, 1.0) if entry and counts_ones else 1.0 for entry in entries]
-    )
+    factors = np.array([MAGNITUDES.get(entry.magnitude, 1.0) if entry and ones else 1.0 for entry in entries])
     gaps = {texts[place]: int(counts[place]) for place in np.flatnonzero(~is_number)}
     missing = codes < 0
     numbers = bare[codes]
@@ -155,7 +163,8 @@ def _undressed(column: pd.Series) -> Dressed | None:
     )
 
 
-def _entry(text: str) -> _Entry | None:
+def entry_of(text: str) -> Entry | None:
+    """A number with what stands around it; None where the text is something else."""
     text = text.strip()
     match = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
@@ -197,10 +206,10 @@ def _entry(text: str) -> _Entry | None:
     if unit.lower().rstrip(".") in _NO_UNITS:
         return None
     changed = number != match["number"]
-    return _Entry(number, currency.rstrip("."), magnitude, unit.strip(), changed, bool(brackets))
+    return Entry(number, currency.rstrip("."), magnitude, unit.strip(), changed, bool(brackets))
 
 
-def _unit(entries: list[_Entry]) -> str | None:
+def _unit(entries: list[Entry]) -> str | None:
     """The one unit of all that have one; None where there are several, or where most have none."""
     currencies = {entry.currency for entry in entries if entry.currency}
     units = {entry.unit for entry in entries if entry.unit}
@@ -214,7 +223,7 @@ def _unit(entries: list[_Entry]) -> str | None:
         return None
     if plain and any(unit.startswith("of ") for unit in units):
         return None
-    if magnitudes and not currencies and not _counts(entries) and plain:
+    if magnitudes and not currencies and not counts_ones(entries) and plain:
         return None
     # Accountants' brackets are for amounts of money.
     if not currencies and any(entry.bracketed for entry in entries):
@@ -223,7 +232,7 @@ def _unit(entries: list[_Entry]) -> str | None:
     return unit or " and ".join(sorted(magnitude.upper() for magnitude in magnitudes))
 
 
-def _counts(entries: list[_Entry]) -> bool:
+def counts_ones(entries: list[Entry]) -> bool:
     """Whether 'K' and 'M' are thousands and millions, and no units."""
     magnitudes = {entry.magnitude for entry in entries if entry.magnitude}
     words = any(len(magnitude) > 1 for magnitude in magnitudes)
@@ -278,7 +287,7 @@ def read_numbers(
     bare = frame.copy(deep=False)
     for position, column in dressed.items():
         bare[position] = column.bare
-    signed, told = read_signs(bare, names, delimiter, delimiter_name, as_text)
+    signed, told = read_signs(bare, names, delimiter, delimiter_name, as_text, as_written)
     numbers = {position: column for position, column in signed.items() if position not in dressed}
     kept = {}
     for position, column in dressed.items():
@@ -288,7 +297,24 @@ def read_numbers(
             continue  # digits and signs, but no number
         numbers[position] = plain * column.factors
         kept[position] = column
-    return numbers, [*told, *_notes(kept, texts, numbers, names)]
+    others = {position: column for position, column in texts.items() if position not in numbers}
+    return numbers, [*told, *_notes(kept, texts, numbers, names), *_currency_notes(others, names)]
+
+
+def _currency_notes(texts: Mapping[int, pd.Series], names: list[str]) -> list[str]:
+    """Amounts of several currencies are no numbers that can be compared, and should not go without a word."""
+    notes = []
+    for position, column in texts.items():
+        words = [word for word in column.dropna().head(10 * _GLANCE) if isinstance(word, str)]
+        entries = [entry_of(word) for word in words if word.strip().lower() not in GAPS]
+        found = sorted({entry.currency for entry in entries if entry is not None and entry.currency})
+        if len(found) > 1 and sum(entry is not None for entry in entries) >= _SHARE * len(entries):
+            told = " and ".join(f"'{one}'" for one in found[:3])
+            notes.append(
+                f"Column '{names[position]}' holds amounts in several currencies ({told}), which cannot be "
+                "compared: it is not read as numbers. Convert them to one currency."
+            )
+    return notes
 
 
 def _notes(

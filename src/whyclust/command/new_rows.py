@@ -1,0 +1,120 @@
+"""New rows for a model that there is: assigned and explained by it, nothing is fitted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whyclust import load
+from whyclust._versions import versions
+from whyclust.columns.plan import listed
+from whyclust.command.reading import row_names
+from whyclust.command.result import Result, cluster_lines
+from whyclust.explaining.rows import explain_rows
+from whyclust.inputs.reading import read_input
+from whyclust.network import Neuralized
+from whyclust.tables import unknown_column
+
+if TYPE_CHECKING:
+    from whyclust.tables import Table
+
+
+def load_model(path: Path) -> Neuralized:
+    """The network in a file that `whyclust explain` has written, or a sentence."""
+    # Whoever names the folder of results means the model in it.
+    path = path / "model.npz" if path.is_dir() else path
+    if not path.exists():
+        raise ValueError(
+            f"'{path}' does not exist: expected a model.npz that 'whyclust explain' has written, such as "
+            "--model result/model.npz."
+        )
+    found = load(path)
+    if not isinstance(found, Neuralized):
+        raise ValueError(
+            f"'{path}' holds a {type(found).__name__}, expected a model: name the model.npz of a folder of "
+            "results."
+        )
+    return found
+
+
+def explain_new_rows(
+    table: Table,
+    network: Neuralized,
+    *,
+    called: str = "model.npz",
+    id_column: str | None = None,
+    names: Mapping[Any, str] | None = None,
+    progress: Callable[[str], None] = lambda message: None,
+) -> Result:
+    """Assign and explain rows by a network that was fitted to others.
+
+    Parameters
+    ----------
+    table : Table
+        What `whyclust.tables.read_table` returned, with the network's `reading`.
+    network : Neuralized
+    called : str
+        Where the network is from, for the report.
+    id_column : str, optional
+        The column that names the rows.
+    names : mapping of clusters to names, optional
+        What to call clusters; the others keep the names that they had.
+    progress : callable
+        Called with a short text at every step.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from whyclust.command.run import explain_table
+    >>> from whyclust.tables import Table
+    >>> rows = load_iris(as_frame=True).data
+    >>> first = explain_table(Table(rows), k=3)
+    >>> new = explain_new_rows(Table(rows.iloc[::10]), first.network)
+    >>> bool((new.clusters["cluster"] == first.clusters["cluster"].iloc[::10].to_numpy()).all())
+    True
+    """
+    frame = table.frame
+    if id_column is not None and id_column not in frame.columns:
+        raise ValueError(unknown_column(id_column, frame.columns))
+    if network.named and not set(network.feature_names) & set(frame.columns):
+        raise ValueError(
+            "the table has none of the columns that the model knows "
+            f"({listed(list(network.feature_names)[:3])} and so on): expected a table with the same columns."
+        )
+    rows = row_names(frame, id_column)
+    known = set(network.feature_names)
+    unused = [f"'{name}'" for name in frame.columns if name not in known and name != id_column]
+    # Where columns are missing, whoever matches them says which.
+    features = frame[[name for name in frame.columns if name in known]] if network.named else frame
+    progress("Explaining every row")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        explanation = explain_rows(network, read_input(features.set_axis(rows.distinct, axis=0), "the table"))
+        explanation = explanation.with_names(names or {})
+    told = [" ".join(str(warning.message).split()) for warning in caught]
+    if unused and network.named:
+        told.append(f"Columns that the model does not use were left out: {listed(unused)}.")
+    notes = list(dict.fromkeys([*table.notes, *rows.notes, *told]))
+    computed = {
+        "method": f"the model in {called}",
+        "k": int(network.head.n_clusters),
+        "k_chosen_by": "the model",
+        "seed": None,
+        "model": called,
+        "n_rows": len(explanation),
+        "columns": list(explanation.feature_names),
+        "id_column": id_column,
+        "beta": float(explanation.beta),
+        "rule": explanation.rule,
+        "notes": notes,
+        "versions": versions(),
+    }
+    headline = f"{len(explanation):,} new rows, assigned by the model in {called}; nothing was fitted."
+    lines = cluster_lines(explanation, rows)
+    return Result(explanation, network, lines, None, notes, [headline], computed)

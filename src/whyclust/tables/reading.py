@@ -1,0 +1,174 @@
+"""How a table was read, kept with the model of its rows so that new rows are read alike."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust.columns.dates import dates_in
+from whyclust.columns.deciding import DATE, FLAG, STEPS
+from whyclust.columns.facts import as_numbers, as_years
+from whyclust.columns.plan import TablePlan
+from whyclust.inputs.reading import InputTable
+from whyclust.saving.registry import saved
+from whyclust.tables.matching import matched
+from whyclust.tables.spelling import NO_ENTRY, Spelling
+from whyclust.tables.tidying import replaced
+
+
+@saved(alone=False)
+@dataclass(frozen=True)
+class ColumnReading:
+    """How one column was read.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        That of its `ColumnPlan`.
+    categories : tuple of str
+        Of what is one-hot encoded.
+    spelling : Spelling
+        Of numbers and dates.
+    gaps : bool
+        Whether there were any.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] = ()
+    spelling: Spelling = field(default_factory=Spelling)
+    gaps: bool = False
+
+    def apply(self, column: pd.Series) -> tuple[Any, NDArray]:
+        """The column as the model takes it, and which rows hold what it does not know."""
+        if self.kind == STEPS and pd.api.types.is_numeric_dtype(column.dtype):
+            return as_numbers(column), np.zeros(len(column), dtype=bool)  # read already
+        if self.categories:
+            given = _without_gap_words(column)
+            found, unknown = matched(given, self.categories)
+            unknown = unknown if self.gaps else unknown | given.isna().to_numpy()
+            if self.kind == STEPS:
+                places = {step: float(place) for place, step in enumerate(self.categories, 1)}
+                return np.array(
+                    [places.get(word, np.nan) for word in found]
+                ), unknown & given.notna().to_numpy()
+            if self.kind == FLAG:
+                # What is neither stays text, which is none of the model's values.
+                answers = {"True": True, "False": False}
+                found = np.array([answers.get(value, str(value)) for value in found], dtype=object)
+                found = found if unknown.any() else found.astype(bool)
+            return found, unknown
+        if pd.api.types.is_datetime64_any_dtype(column.dtype):
+            return (as_years(column), np.zeros(len(column), dtype=bool))
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            numbers = as_numbers(column)
+            return self.spelling.without_gaps(numbers), np.zeros(len(column), dtype=bool)
+        return self._of_texts(column)
+
+    def _of_texts(self, column: pd.Series) -> tuple[NDArray, NDArray]:
+        codes, words = pd.factorize(column.map(str).where(column.notna(), None).astype(object))
+        read = self._dates if self.kind == DATE else self.spelling.read
+        numbers, unread = read([str(word) for word in words])
+        return np.append(numbers, np.nan)[codes], np.append(unread, False)[codes]
+
+    def _dates(self, texts: list[str]) -> tuple[NDArray, NDArray]:
+        """Dates as years, in the order of day and month that the first table had."""
+        numbers, unread = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+        for place, text in enumerate(texts):
+            if text.strip().lower() in NO_ENTRY:
+                continue
+            found = dates_in([text], self.spelling.day_first)
+            unread[place] = found is None
+            if found is not None:
+                numbers[place] = as_years(found)[0]
+        return numbers, unread
+
+
+@saved(alone=False)
+@dataclass(frozen=True)
+class Reading:
+    """How the columns of a table were read.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnReading
+        Those that are used.
+
+    Examples
+    --------
+    >>> from whyclust.tables import plan_table
+    >>> table = pd.DataFrame({"price": [1.5, 2.0, 4.0], "sold": [0, 1, 1]})
+    >>> reading = Reading.of(plan_table(table), {"price": Spelling(comma=True)})
+    >>> frame, notes = reading.apply(pd.DataFrame({"price": ["1,250", "soon"], "sold": ["yes", "no"]}))
+    >>> frame["price"].tolist(), frame["sold"].tolist()
+    ([1.25, nan], [True, False])
+    >>> notes
+    ["In 1 of 2 rows column 'price' holds no number as the model's table had them ('soon'): it counts ..."]
+    """
+
+    columns: tuple[ColumnReading, ...]
+
+    @classmethod
+    def of(cls, plan: TablePlan, spellings: Mapping[str, Spelling]) -> Reading:
+        """From what became of the columns, and how each was written."""
+        return cls(
+            tuple(
+                ColumnReading(
+                    one.name,
+                    one.kind,
+                    one.categories,
+                    spellings.get(one.name, Spelling()),
+                    bool(one.n_missing),
+                )
+                for one in plan.columns
+            )
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are used."""
+        return [column.name for column in self.columns]
+
+    def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+        """The frame with its columns read as those of the first table, and notes on what is unknown."""
+        changed, notes = {}, []
+        for column in self.columns:
+            if column.name not in frame.columns:
+                continue  # whoever matches columns says so
+            given = frame[column.name]
+            found, unknown = column.apply(given)
+            changed[column.name] = pd.Series(found, index=frame.index)
+            if unknown.any():
+                notes.append(_unknown_note(column, given, unknown))
+        return replaced(frame, changed), notes
+
+    def of_rows(self, table: InputTable) -> InputTable:
+        """The same of rows that a network is given; notes are warned of."""
+        frame, notes = self.apply(table.data.set_axis(table.names, axis=1))
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=4)
+        return replace(table, data=frame, notes=(*table.notes, *notes))
+
+
+def _without_gap_words(column: pd.Series) -> pd.Series:
+    """Empty text is a gap, as it is in files."""
+    plain = column.astype(object)
+    empty = np.array([isinstance(value, str) and not value.strip() for value in plain], dtype=bool)
+    return plain.mask(empty, np.nan)
+
+
+def _unknown_note(column: ColumnReading, given: pd.Series, unknown: NDArray) -> str:
+    first = given.iloc[int(unknown.argmax())]
+    example = "a gap" if pd.isna(first) or not str(first).strip() else f"'{str(first)[:40]}'"
+    where = f"In {int(unknown.sum()):,} of {len(given):,} rows column '{column.name}' holds"
+    if column.categories:
+        return f"{where} something that the model does not know ({example}): it counts as none of its values."
+    what = "no date" if column.kind == DATE else "no number"
+    return f"{where} {what} as the model's table had them ({example}): it counts as missing."

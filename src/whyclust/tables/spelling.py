@@ -1,0 +1,227 @@
+"""How the numbers of a column were written, kept so that other rows of it are read alike.
+
+A file alone may not show it: '1,250' is above a thousand in one table and below two in another, and '900 K'
+are 900 where a column counts in thousands, and 900,000 where it has 'K' beside 'M'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust.saving.registry import saved
+from whyclust.tables.signs import DECIMAL_COMMA, DECIMAL_POINT, THOUSANDS_COMMA
+from whyclust.tables.written import GAPS, MAGNITUDES, Entry, counts_ones, entry_of
+
+# What pandas takes for a gap in a file, in small letters; and the question mark, as in `delimited`.
+NO_ENTRY = GAPS | {"", "?", "nan", "null", "<na>", "#n/a", "#na", "-nan", "1.#ind", "1.#qnan", "#n/a n/a"}
+
+
+@saved(alone=False)
+@dataclass(frozen=True)
+class Spelling:
+    """How a column was written.
+
+    Attributes
+    ----------
+    comma : bool or None
+        Whether a comma is the decimal mark, and points separate thousands; None where nothing showed it.
+    currency, unit : str
+        What stands beside the numbers.
+    magnitude : str
+        'm' where all are millions and their numbers were taken as written.
+    counts : bool
+        Whether 'K' and 'M' are thousands and millions.
+    gaps : tuple of float
+        Numbers that stand for a gap.
+    day_first : bool
+        Of dates.
+
+    Examples
+    --------
+    >>> texts = pd.Series(["1.250,5 €", "3,25 €"])
+    >>> spelling = Spelling.of(texts, pd.Series([1250.5, 3.25]))
+    >>> spelling.comma, spelling.currency
+    (True, '€')
+    >>> spelling.read(["1,250 €", "2", "n/a"])[0]
+    array([1.25, 2.  ,  nan])
+    """
+
+    comma: bool | None = None
+    currency: str = ""
+    unit: str = ""
+    magnitude: str = ""
+    counts: bool = False
+    gaps: tuple[float, ...] = ()
+    day_first: bool = False
+
+    @classmethod
+    def of(cls, column: pd.Series, numbers: pd.Series) -> Spelling:
+        """How texts were written that were read as these numbers."""
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            # Points that were decimal marks for pandas, and separate thousands.
+            return cls(comma=True)
+        codes, words = pd.factorize(column.astype(object))
+        values = np.full(len(words), np.nan)
+        values[codes[codes >= 0]] = numbers.to_numpy(dtype=np.float64, na_value=np.nan)[codes >= 0]
+        found = [entry_of(str(word)) for word in words]
+        known = [
+            (one, value) for one, value in zip(found, values, strict=True) if one and not np.isnan(value)
+        ]
+        entries = [one for one, _ in known]
+        counts = counts_ones(entries)
+        magnitudes = sorted({one.magnitude for one in entries if one.magnitude})
+        return cls(
+            _comma(known, counts),
+            next((one.currency for one in entries if one.currency), ""),
+            next((one.unit for one in entries if one.unit), ""),
+            "" if counts or not magnitudes else magnitudes[0],
+            counts,
+        )
+
+    @property
+    def measure(self) -> str:
+        """What its numbers are counted in, in words; empty for plain ones.
+
+        >>> Spelling(unit="km").measure, Spelling(counts=True).measure, Spelling().measure
+        ("'km'", 'thousands and millions', '')
+        """
+        beside = " ".join(word for word in (self.currency, self.unit, self.magnitude.upper()) if word)
+        told = [f"'{beside}'"] if beside else []
+        # With a currency, 'K' and 'M' are always counted.
+        return " ".join([*told, *(["thousands and millions"] if self.counts and not self.currency else [])])
+
+    def read(self, texts: Sequence[str]) -> tuple[NDArray, NDArray]:
+        """The numbers of texts, NaN for gaps, and which texts are no such numbers.
+
+        Texts that are all written with the other decimal mark are read with that.
+        """
+        bare: list[str | None] = [None] * len(texts)
+        factors, unread = np.ones(len(texts)), np.zeros(len(texts), dtype=bool)
+        for place, text in enumerate(texts):
+            if text.strip().lower() in NO_ENTRY:
+                continue
+            found = self._bare(text)
+            unread[place] = found is None
+            if found is not None:
+                bare[place], factors[place] = found
+        written = [one for one in bare if one is not None]
+        comma = _fitting(written, bool(self.comma))
+        values = np.full(len(texts), np.nan)
+        for place, one in enumerate(bare):
+            if one is not None:
+                values[place] = _number(one, comma)
+                unread[place] = math.isnan(values[place])
+        return self.without_gaps(values * factors), unread
+
+    def without_gaps(self, values: NDArray) -> NDArray:
+        """The same, with NaN for numbers that stand for a gap."""
+        return np.where(np.isin(values, self.gaps), np.nan, values) if self.gaps else values
+
+    def _bare(self, text: str) -> tuple[str, float] | None:
+        """The number alone and what it is multiplied with; None where it is in other units."""
+        entry = entry_of(text)
+        if entry is None:
+            # '007' is no amount, but a number.
+            return (
+                (text.strip(), 1.0) if _number(text.strip(), False) == _number(text.strip(), False) else None
+            )
+        if entry.unit and entry.unit != self.unit:
+            return None
+        # A currency may be added, but not another one.
+        if entry.currency and self.currency and entry.currency != self.currency:
+            return None
+        if not self.magnitude:
+            return entry.number, MAGNITUDES.get(entry.magnitude, 1.0)
+        if not entry.magnitude:
+            return None
+        return entry.number, MAGNITUDES[entry.magnitude] / MAGNITUDES[self.magnitude]
+
+
+def spellings_of(frame: pd.DataFrame, numbers: Mapping[int, pd.Series]) -> dict[int, Spelling]:
+    """How the columns of numbers of a file are written, those among them that pandas has read.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns are called by their positions.
+    numbers : mapping of int to Series
+        What texts were read as.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({0: ["1,5", "2,25"], 1: [3, 4], 2: [0.5, 0.25], 3: ["a", "b"]})
+    >>> found = spellings_of(frame, {0: pd.Series([1.5, 2.25])})
+    >>> {position: one.comma for position, one in found.items()}
+    {0: True, 1: True, 2: False}
+    """
+    found = {position: Spelling.of(frame[position], column) for position, column in numbers.items()}
+    shown = {one.comma for one in found.values() if one.comma is not None}
+    # A sign has one meaning in a file, unless it has shown two.
+    of_file = shown.pop() if len(shown) == 1 else None
+    for position, kind in enumerate(frame.dtypes):
+        if position not in found and getattr(kind, "kind", "O") in "iuf":
+            found[position] = Spelling(
+                comma=False if kind.kind == "f" and frame[position].mod(1).any() else of_file
+            )
+        elif position in found and found[position].comma is None:
+            found[position] = replace(found[position], comma=of_file)
+    return dict(sorted(found.items()))
+
+
+def gap_spellings(
+    before: pd.DataFrame, after: pd.DataFrame, spellings: Mapping[str, Spelling]
+) -> dict[str, Spelling]:
+    """Spellings of the columns of which some numbers became gaps, with these numbers."""
+    found = {}
+    for name in before.columns:
+        if before[name] is not after[name] and before[name].dtype.kind in "iuf":
+            gone = before[name][after[name].isna() & before[name].notna()].unique()
+            if len(gone):
+                gaps = tuple(float(gap) for gap in gone)
+                found[name] = replace(spellings.get(name, Spelling()), gaps=gaps)
+    return found
+
+
+def _comma(known: list[tuple[Entry, float]], counts: bool) -> bool | None:
+    """Whether the numbers that were read show a decimal comma."""
+    for entry, value in known:
+        factor = MAGNITUDES.get(entry.magnitude, 1.0) if counts else 1.0
+        if "," in entry.number or "." in entry.number:
+            as_comma, as_point = (_number(entry.number, comma) * factor for comma in (True, False))
+            if as_comma != as_point and value in (as_comma, as_point):
+                return bool(value == as_comma)
+    return None
+
+
+def _fitting(written: list[str], comma: bool) -> bool:
+    """The decimal mark that was kept, unless only the other one is possible for all."""
+    if all(_is_written(one, comma) for one in written):
+        return comma
+    return not comma if all(_is_written(one, not comma) for one in written) else comma
+
+
+def _is_written(text: str, comma: bool) -> bool:
+    if comma:
+        return DECIMAL_COMMA.fullmatch(text) is not None
+    return DECIMAL_POINT.fullmatch(text) is not None or THOUSANDS_COMMA.fullmatch(text) is not None
+
+
+def _number(text: str, comma: bool) -> float:
+    """NaN where it is not written so.
+
+    >>> _number("1.250,5", True), _number("1,250", False), _number("1,25", False)
+    (1250.5, 1250.0, nan)
+    """
+    if not _is_written(text, comma):
+        return math.nan
+    plain = text.replace(".", "").replace(" ", "").replace(",", ".") if comma else text.replace(",", "")
+    try:
+        return float(plain)
+    except ValueError:
+        return math.nan

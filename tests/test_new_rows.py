@@ -1,0 +1,310 @@
+"""New rows are read as the table of the model was, whatever they would look like by themselves."""
+
+import csv
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import whyclust as wc
+from whyclust.columns.facts import as_years
+from whyclust.command.cli import main
+from whyclust.command.new_rows import explain_new_rows
+from whyclust.command.run import explain_table
+from whyclust.tables import Reading, Table, plan_table, read_table
+from whyclust.tables.matching import matched
+from whyclust.tables.spelling import Spelling
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+N_ROWS = 60
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(one) for one in arguments])
+    return stopped.value.code
+
+
+def columns_of(kind):
+    """Texts of a column, as one country, program or habit writes them."""
+    numbers = np.random.default_rng(1).permutation(np.linspace(0.5, 2400, N_ROWS)).round(3)
+    flags = np.arange(N_ROWS) % 3 == 0
+    return {
+        "commas": [f"{number:.3f}".replace(".", ",") for number in numbers],
+        "German": [f"{number:,.1f}".translate(str.maketrans(",.", ".,")) for number in numbers],
+        "thousands": [f"{1000 * number:,.0f}" for number in numbers],
+        "euros": [f"{number:.2f} €".replace(".", ",") for number in numbers],
+        "millions": [
+            f"${number:.1f} M" if number < 1000 else f"${number / 1000:.4f} B" for number in numbers
+        ],
+        "K and M": [f"{number:.1f}K" if number < 1000 else f"{number / 1000:.4f}M" for number in numbers],
+        "only K": [f"{number:.1f} K" for number in numbers],
+        "accountant": [
+            f"$({number:.0f})" if flag else f"${number:.0f}"
+            for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "gaps": ["n/a" if flag else f"{number:.1f}" for number, flag in zip(numbers, flags, strict=True)],
+        "-999": [-999 if place % 20 == 3 else 20 + place % 7 for place in range(N_ROWS)],
+        "answers": ["yes" if flag else "no" for flag in flags],
+        "0 and 1": [int(flag) for flag in flags],
+        "truth": [bool(flag) for flag in flags],
+        "steps": [["Never", "sometimes", "ALWAYS", "often"][place % 4] for place in range(N_ROWS)],
+        "numbers": numbers.tolist(),
+        "whole": numbers.astype(int).tolist(),
+    }[kind]
+
+
+KINDS = (
+    "commas",
+    "German",
+    "thousands",
+    "euros",
+    "millions",
+    "K and M",
+    "only K",
+    "accountant",
+    "gaps",
+    "-999",
+)
+KINDS += ("steps", "answers", "0 and 1", "truth", "numbers", "whole")
+
+
+def written(path, rows, delimiter):
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter).writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_rows_of_a_file_are_read_as_in_the_whole(tmp_path, kind, delimiter):
+    """Each row alone, and pairs of rows: what they show by themselves does not count."""
+    other = np.random.default_rng(2).integers(0, 90, N_ROWS).tolist()
+    rows = list(zip(columns_of(kind), other, strict=True))
+    table = read_table(written(tmp_path / "all.csv", [("it", "other"), *rows], delimiter))
+    result = explain_table(table, k=2)
+    assert "it" in result.explanation.feature_names
+    network = wc.load(wc.save(result.network, tmp_path / "model.npz"))
+    expected = result.explanation
+    for chosen in [*([place] for place in range(0, N_ROWS, 7)), [3, 4], list(range(10, 20))]:
+        path = written(
+            tmp_path / "some.csv", [("it", "other"), *(rows[place] for place in chosen)], delimiter
+        )
+        new = read_table(path, reading=network.reading)
+        assert np.abs(network.evidence(new.frame) - expected.evidence[chosen]).max() < 1e-9
+        assert (network.predict(new.frame) == expected.clusters[chosen]).all()
+        # Text in a frame that somebody else has read is read the same way.
+        texts = pd.read_csv(path, sep=delimiter, dtype=str)
+        assert np.abs(network.evidence(texts) - expected.evidence[chosen]).max() < 1e-9
+
+
+@pytest.mark.parametrize("fitted", ["answers", "0 and 1", "truth", "1.0"])
+@pytest.mark.parametrize(
+    "given", ["answers", "0 and 1", "truth", "1.0", "'0' and '1'", "category", "gapless"]
+)
+def test_yes_and_no_are_the_same_whatever_their_type(fitted, given):
+    flags = pd.Series(columns_of("truth"))
+    forms = {
+        "answers": flags.map({True: "yes", False: "no"}),
+        "0 and 1": flags.astype(int),
+        "truth": flags,
+        "1.0": flags.astype(float),
+        "'0' and '1'": flags.astype(int).astype(str),
+        "category": flags.map({True: "Yes", False: "NO"}).astype("category"),
+        "gapless": flags.astype("boolean"),
+    }
+    frame = pd.DataFrame({"flag": forms[fitted], "size": columns_of("numbers")})
+    result = explain_table(Table(frame), k=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = result.network.evidence(frame.assign(flag=forms[given]))
+    assert np.array_equal(found, result.explanation.evidence)
+
+
+def test_what_the_model_does_not_know_is_counted_in_one_sentence():
+    frame = pd.DataFrame({"colour": ["red", "blue"] * 30, "size": columns_of("numbers")})
+    network = explain_table(Table(frame), k=2).network
+    new = frame.assign(
+        colour=["green", "red", None] + ["Blue"] * 57, size=["12 km", "5", "7,5"] + ["8.5"] * 57
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        network.predict(new)
+    assert [str(one.message) for one in caught] == [
+        "In 2 of 60 rows column 'colour' holds something that the model does not know ('green'): it counts "
+        "as none of its values.",
+        "In 2 of 60 rows column 'size' holds no number as the model's table had them ('12 km'): it counts as "
+        "missing.",
+    ]
+    gap = frame.assign(colour=[None] + ["red"] * 59)
+    with pytest.warns(UserWarning, match="In 1 of 60 rows column 'colour' .* does not know .a gap."):
+        network.predict(gap)
+
+
+def test_gaps_that_the_first_table_had_are_nothing_to_tell():
+    colours = ["red", "blue", None] * 20
+    frame = pd.DataFrame({"colour": colours, "size": columns_of("numbers")})
+    result = explain_table(Table(frame), k=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = result.network.evidence(
+            frame.assign(colour=[None if one is None else one for one in colours])
+        )
+        empty = result.network.evidence(frame.assign(colour=["" if one is None else one for one in colours]))
+    assert np.array_equal(found, result.explanation.evidence)
+    assert np.array_equal(empty, result.explanation.evidence)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "texts", "numbers", "unread"),
+    [
+        (Spelling(comma=True), ["1,250", "1.250"], [1.25, 1250], [False, False]),
+        (Spelling(comma=False), ["1,250", "1.250"], [1250, 1.25], [False, False]),
+        # Where only the other mark is possible for all, it is that.
+        (Spelling(comma=True), ["1.5", "12.125"], [1.5, 12.125], [False, False]),
+        (Spelling(comma=False), ["1,5", "12,125"], [1.5, 12.125], [False, False]),
+        (Spelling(comma=False), ["1,5", "2.5"], [np.nan, 2.5], [True, False]),
+        (Spelling(), ["1,250", "0.5"], [1250, 0.5], [False, False]),
+        (Spelling(unit="km"), ["5 km", "5", "5 m"], [5, 5, np.nan], [False, False, True]),
+        (Spelling(currency="$"), ["$5", "5 €", "(5)"], [5, np.nan, -5], [False, True, False]),
+        (Spelling(), ["$5", "5 %"], [5, np.nan], [False, True]),
+        (Spelling(counts=True), ["900 K", "3"], [900_000, 3], [False, False]),
+        (Spelling(magnitude="m"), ["900 K", "2 M", "3"], [0.9, 2, np.nan], [False, False, True]),
+        (Spelling(gaps=(-999.0,)), ["-999", "5", "n/a", "", "?"], [np.nan, 5, *[np.nan] * 3], [False] * 5),
+        (Spelling(), ["007", "1e3", "soon"], [7, 1000, np.nan], [False, False, True]),
+    ],
+)
+def test_texts_are_read_by_how_the_first_table_was_written(spelling, texts, numbers, unread):
+    found, not_read = spelling.read(texts)
+    np.testing.assert_array_equal(found, np.array(numbers, dtype=float))
+    assert not_read.tolist() == unread
+
+
+def test_categories_are_matched_only_where_they_are_different_in_that_sense():
+    def names(values, categories):
+        return matched(pd.Series(values), categories)[0].tolist()
+
+    assert names([1, 2.0, "01"], ["1", "2"]) == ["1", "2", "1"]
+    assert names(["A", "a "], ["a", "b"]) == ["a", "a"]
+    assert names(["A", "c"], ["a", "A"]) == ["A", "c"]
+    assert names(["aA"], ["aa", "AA"]) == ["aA"]  # of two it could be neither is taken
+    assert names([1], ["1.0", "1"]) == ["1"]
+    assert names([1, "y"], ["yes", "no", "perhaps"]) == ["1", "y"]
+    assert names([True, 0], ["yes", "no"]) == ["yes", "no"]
+    assert matched(pd.Series(["c", None, "a"]), ["a", "b"])[1].tolist() == [True, False, False]
+
+
+def test_dates_keep_the_order_of_day_and_month(tmp_path):
+    dates = pd.to_datetime("2020-01-05") + pd.to_timedelta(np.arange(N_ROWS) * 6, unit="D")
+    rows = [(f"{date:%d/%m/%Y}", place % 7) for place, date in enumerate(dates)]
+    table = read_table(written(tmp_path / "all.csv", [("day", "other"), *rows], ","))
+    result = explain_table(table, k=2, columns=["day", "other"])
+    # By itself it would be the third of April, or a text.
+    path = written(tmp_path / "new.csv", [("day", "other"), ("04/03/2020", 3), ("-", 3), ("soon", 3)], ",")
+    new = read_table(path, reading=result.network.reading)
+    expected = as_years(pd.Series(pd.to_datetime(["2020-03-04"])))[0]
+    np.testing.assert_allclose(new.frame["day"], [expected, np.nan, np.nan], rtol=0, atol=1e-12)
+    assert "In 1 of 3 rows column 'day' holds no date" in new.notes[0]
+    # Dates are dates, and years are years.
+    same = pd.DataFrame({"day": dates, "other": [place % 7 for place in range(N_ROWS)]})
+    years = same.assign(day=as_years(same["day"]))
+    assert np.array_equal(result.network.evidence(same), result.explanation.evidence)
+    assert np.array_equal(result.network.evidence(years), result.explanation.evidence)
+
+
+def test_arrays_and_older_files_are_taken_as_they_are():
+    frame = pd.DataFrame({"a": columns_of("numbers"), "b": np.arange(N_ROWS) % 7})
+    network = explain_table(Table(frame), k=2).network
+    assert network.reading is not None
+    assert np.array_equal(network.predict(frame.to_numpy()), network.predict(frame))
+
+
+def test_a_reading_leaves_other_columns_alone():
+    reading = Reading.of(plan_table(pd.DataFrame({"a": [1.0, 2.0, 4.0]})), {"a": Spelling(comma=True)})
+    frame, notes = reading.apply(pd.DataFrame({"b": ["1,5"], "a": ["1,5"]}))
+    assert frame.iloc[0].tolist() == ["1,5", 1.5]
+    assert notes == []
+
+
+# --- the command line ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("explain", EXAMPLES / "customers.csv", "-k", 3, "--id-column", "customer", "--quiet") == 0
+    return tmp_path / "result"
+
+
+def test_new_rows_are_assigned_and_explained_by_the_model(model, tmp_path, capsys):
+    some = pd.read_csv(EXAMPLES / "customers.csv").iloc[[200, 3, 77]]
+    some.to_csv("new.csv", index=False)
+    assert (
+        run("explain", "new.csv", "--model", model / "model.npz", "--id-column", "customer", "--out", "new")
+        == 0
+    )
+    shown = capsys.readouterr()
+    assert "3 new rows, assigned by the model in" in shown.out
+    old = pd.read_csv(model / "clusters.csv").set_index("customer")
+    new = pd.read_csv("new/clusters.csv").set_index("customer")
+    assert new.index.tolist() == some["customer"].tolist()
+    pd.testing.assert_frame_equal(new, old.loc[new.index], check_exact=False, rtol=1e-12)
+    # All files are there, and they go together.
+    explanation = wc.load("new/relevance.parquet")
+    assert (
+        np.abs(explanation.values.sum(axis=1) + explanation.base_values - explanation.explained).max() < 1e-4
+    )
+    summary = json.loads(Path("new/summary.json").read_text())
+    assert summary["computed"]["k_chosen_by"] == "the model"
+    assert {cluster["name"] for cluster in summary["clusters"]} <= set(old["cluster_name"])
+    assert "model.npz" in Path("new/report.html").read_text()
+    # The model that is written is the same one.
+    assert wc.load("new/model.npz").predict(some.iloc[:, 1:]).tolist() == new["cluster"].tolist()
+
+
+def test_the_folder_of_results_is_a_model_and_one_row_is_enough(model, capsys):
+    pd.read_csv(EXAMPLES / "customers.csv").iloc[[9]].to_csv("one.csv", index=False)
+    assert run("explain", "one.csv", "--model", model, "--out", "one", "--names", "0=mine,1=mine too") == 0
+    assert "Columns that the model does not use were left out: 'customer'." in capsys.readouterr().err
+    assert len(pd.read_csv("one/clusters.csv")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-k", "3"], "--model assigns rows by a model that there is, so -k has nothing to do"),
+        (["--scale", "rank"], "so --scale has nothing to do"),
+        (["--labels", "region"], "so --labels has nothing to do"),
+        (["--audit"], "so --audit has nothing to do"),
+        (["--id-column", "costumer"], "did you mean 'customer'?"),
+    ],
+)
+def test_what_does_not_go_with_a_model_is_refused(model, capsys, arguments, message):
+    assert run("explain", EXAMPLES / "customers.csv", "--model", model / "model.npz", *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_models_and_tables_that_are_none_are_told(model, capsys):
+    table = EXAMPLES / "customers.csv"
+    assert run("explain", table, "--model", "nowhere.npz") == 2
+    assert "'nowhere.npz' does not exist: expected a model.npz" in capsys.readouterr().err
+    assert run("explain", table, "--model", model / "relevance.parquet") == 2
+    assert "holds a Explanation, expected a model" in capsys.readouterr().err
+    assert run("explain", EXAMPLES / "bookings.csv", "--model", model) == 2
+    assert "the table has none of the columns that the model knows" in capsys.readouterr().err
+    pd.read_csv(table).drop(columns="income").to_csv("less.csv", index=False)
+    assert run("explain", "less.csv", "--model", model) == 2
+    assert "lacks the column 'income'" in capsys.readouterr().err
+
+
+def test_new_rows_of_a_surrogate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = read_table(EXAMPLES / "customers.csv", as_written=["region"])
+    first = explain_table(table, labels="region", drop=["customer"])
+    new = explain_new_rows(table, first.network, id_column="customer")
+    assert new.explanation.given is None
+    labelled = table.frame["region"].notna().to_numpy()
+    assert (new.explanation.clusters[labelled] == first.explanation.assigned).all()
