@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whyclust.answers.compare import Comparison
+    from whyclust.answers.rules_result import Rules
     from whyclust.answers.similar import SimilarRows
     from whyclust.answers.smallest_change import SmallestChange
     from whyclust.answers.smallest_changes import SmallestChanges
@@ -58,6 +59,19 @@ class Answering:
         As :func:`whyclust.answers.smallest_changes`.
         """
         return reach("smallest_changes")(self)
+
+    def rules(self, cluster: Any = None, **options: Any) -> Rules:
+        """Return a cluster, or all clusters, as rules of a few conditions in the table's own units.
+
+        Parameters
+        ----------
+        cluster : cluster id, optional
+            All clusters by default.
+        **options
+            ``target``, ``max_conditions``, ``max_rules`` and ``random_state`` of
+            :func:`whyclust.answers.rules`.
+        """
+        return reach("rules")(self, cluster, **options)
 
     def compare(self, i: Any, j: Any) -> Comparison:
         """Return why two rows are together or apart, column by column.
