@@ -174,7 +174,7 @@ class Bins:
                 cuts = round_cuts(numbers[known], weights[known], sizes[known])
                 codes = np.searchsorted(cuts, numbers, side="left")
                 return cls(name, position, np.where(known, codes, len(cuts) + 1), len(cuts) + 2, cuts)
-            values = np.where(np.isnan(numbers), None, numbers.astype(object))
+            values = numbers
         import pandas as pd
 
         counts = pd.Series(values).value_counts(sort=True)

@@ -1,8 +1,8 @@
 """The search for a rule: conditions on relevant columns, where relevance turns or evidence changes sign.
 
 A column's relevance for a cluster is positive where its values speak for the cluster. The stretch of values
-that gathers the most of it is a condition to begin with. Others are the stretches in which, among rows that the
-rule matches so far, those of the cluster prevail: outside of them the sign of the evidence is another.
+that gathers the most of it is a condition to begin with. Others are the stretches in which, among rows that
+the rule matches so far, those of the cluster prevail: outside of them the sign of the evidence is another.
 """
 
 from __future__ import annotations

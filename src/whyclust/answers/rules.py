@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted, positive, whole_number
-from whyclust._frames import column_values, take_rows
+from whyclust._frames import column_values
 from whyclust.answers._conditions import Bins
 from whyclust.answers._rule_search import LEAST_COVERAGE, Column, Grown, RuleSearch
 from whyclust.answers.rules_result import ClusterRules, Rule, RuleReader, Rules, matching
@@ -27,6 +27,8 @@ _FEWEST_FINDING = 60
 _RELEVANCE_FIRST = 0.8
 _FIRST = (3, 8)
 _MOST_COLUMNS = 20
+# More columns are tried, and it is said, where rules match less of a cluster.
+_HALF = 0.5
 # Numbers of relevance that are asked for, for each cluster, and rows at least and at most.
 _RELEVANCE_NUMBERS = 1 << 21
 _RELEVANCE_ROWS = (100, 1000)
@@ -181,11 +183,6 @@ class _OfCluster:
         self.others = self.weights - self.members
         self.named = explanation.named(cluster)
 
-    @cached_property
-    def held_out(self) -> Any:
-        """The rows that are held out."""
-        return take_rows(self.explanation.data, self.split.held_out)
-
     def found(self) -> tuple[list[Rule], ClusterRules]:
         """The rules, and what is to be said of them together."""
         title = self.named[:1].upper() + self.named[1:]
@@ -203,7 +200,7 @@ class _OfCluster:
         first = min(max(first, _FIRST[0]), _FIRST[1], len(order))
         columns = self._columns(order[:first], shares[:first])
         grown = self._covering(columns)
-        if (not grown or not self._reaches(grown[0]) or grown[0].coverage < 0.5) and first < len(order):
+        if (not grown or not self._reaches(grown[0]) or grown[0].coverage < _HALF) and first < len(order):
             columns = columns + self._columns(order[first:], shares[first:])
             grown = self._covering(columns)
         made = [self._rule(one, columns) for one in grown]
@@ -215,7 +212,10 @@ class _OfCluster:
                 f"{title} needs more than {counted(self.most, 'condition')} to be told from other clusters; "
                 "this is the best that was found."
             )
-        return made, self._together(made, note)
+        together = self._together(made)
+        if not note and together.coverage < _HALF:
+            note = f"Rules of up to {counted(self.most, 'condition')} tell less than half of {self.named}."
+        return made, replace(together, note=note)
 
     def _none(self, note: str) -> ClusterRules:
         return ClusterRules(self.cluster, np.nan, np.nan, note)
@@ -295,7 +295,8 @@ class _OfCluster:
 
     def _covering(self, columns: list[Column]) -> list[Grown]:
         """Rules one after the other, each for what those before it leave."""
-        wanted, found = self.members.copy(), []
+        wanted = self.members.copy()
+        found: list[Grown] = []
         while len(found) < self.count:
             search = RuleSearch(columns, self.members, self.others, wanted, self.target, self.most)
             best = search.best()
@@ -325,16 +326,16 @@ class _OfCluster:
             reader=self.reader,
         )
 
-    def _together(self, made: list[Rule], note: str) -> ClusterRules:
+    def _together(self, made: list[Rule]) -> ClusterRules:
         _, precision, coverage = self._measured([rule.conditions for rule in made])
-        return ClusterRules(self.cluster, coverage, precision, note)
+        return ClusterRules(self.cluster, coverage, precision)
 
     def _measured(self, rules_of: list[tuple[Any, ...]]) -> tuple[int, float, float]:
         """How many rows held out match some rule, how many of them are in the cluster, and how much of it."""
         rows = self.split.held_out
         matched = np.zeros(len(rows), dtype=bool)
         for conditions in rules_of:
-            matched |= matching(conditions, self.held_out)
+            matched |= matching(conditions, self.explanation.data)[rows]
         weights, inside = self.split.weights[rows], self.inside[rows]
         hits = float(weights[matched & inside].sum())
         precision = hits / float(weights[matched].sum()) if matched.any() else np.nan
