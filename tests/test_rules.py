@@ -243,7 +243,7 @@ def test_the_best_stretch_is_that_of_brute_force(seed):
     best = max(gains[0, i : j + 1].sum() for i in range(bins.n_bins - 1) for j in range(i, bins.n_bins - 1))
     for chosen in bins.best(gains):
         found = gains[0][chosen].sum()
-        assert 0.96 * best - 1e-12 <= found <= best + 1e-12  # each open end may cost two per cent
+        assert 0.9 * best - 1e-12 <= found <= best + 1e-12  # each open end may cost five per cent
         condition = bins.condition(chosen)
         np.testing.assert_array_equal(condition.matches(values), chosen[bins.codes])
 
@@ -279,8 +279,8 @@ def test_round_numbers():
 def test_lower_end_is_wilsons():
     for share, n_rows in [(0.9, 30), (1.0, 5), (0.5, 400)]:
         low = lower_end(share, n_rows)
-        # The share from which the observed one is one standard error away.
-        assert (share - low) ** 2 == pytest.approx(low * (1 - low) / n_rows, rel=1e-9)
+        # The share from which the observed one is half a standard error away.
+        assert (share - low) ** 2 == pytest.approx(low * (1 - low) / n_rows / 4, rel=1e-9)
 
 
 def test_conditions_in_words():

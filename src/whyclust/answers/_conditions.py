@@ -21,7 +21,7 @@ _BINS = 40
 _WIDEST = 8
 _MOVED = 0.01
 # An end of a stretch is left open for so much of what the stretch gathers.
-_OPEN = 0.02
+_OPEN = 0.05
 # Missing values match a condition if they gather so much of what it gathers.
 _MISSING = 0.05
 # Categories that are told apart in a column, and that a condition names.

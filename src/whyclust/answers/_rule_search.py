@@ -29,9 +29,9 @@ _ALL_RELEVANCE = 0.05
 _TURNS = 0.01
 # What matches less of the cluster that no other rule matches, is no rule of it.
 LEAST_COVERAGE = 0.1
-# Of many rules the luckiest is found: its precision counts as a standard error less (the lower end of
+# Of many rules the luckiest is found: its precision counts as half a standard error less (the lower end of
 # Wilson's interval).
-_ERRORS = 1.0
+_ERRORS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +186,10 @@ class RuleSearch:
 
 
 def lower_end(share: float, n_rows: float) -> float:
-    """The lower end of Wilson's interval of one standard error for a share among so many rows.
+    """The lower end of Wilson's interval of half a standard error for a share among so many rows.
 
     >>> round(lower_end(1.0, 9), 3), round(lower_end(0.95, 100), 3)
-    (0.9, 0.922)
+    (0.973, 0.938)
     """
     square = _ERRORS**2
     middle = share + square / (2 * n_rows)

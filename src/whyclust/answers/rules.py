@@ -18,7 +18,7 @@ from whyclust.answers.smallest_change import plain
 from whyclust.explaining.explanation import Explanation
 
 # Fewer members cannot both find a rule and check it.
-_FEWEST = 6
+_FEWEST = 3
 # A third of each cluster's rows is held out, and no more than so many rows find rules.
 _HELD_OUT = 3
 _MOST_ROWS = 10_000
