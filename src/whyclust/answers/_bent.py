@@ -122,7 +122,7 @@ class BentBorder:
         """The change, moved over the border where rounding has left it before; None if it is far from it."""
         if self.reached(change[None])[0]:
             return change
-        values, slopes = self._border(change, target)
+        values, slopes = self.sides(change, target)
         for step in (1e-9, 1e-8, 1e-7, 1e-6, 1e-5):
             piece = Piece(slopes, step * np.linalg.norm(slopes, axis=1) - values)
             moved = nearest(piece, (box[0] - change, box[1] - change))
@@ -142,7 +142,7 @@ class BentBorder:
             before, beyond = between[rows, first - 1], between[rows, first]
         return beyond
 
-    def _border(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
+    def sides(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
         """Evidence for the target against each competitor, and its slopes along the change."""
         others = (
             [self.own] if self.to is None else [one for one in self.net.clusters.tolist() if one != target]
@@ -156,7 +156,7 @@ class BentBorder:
         """The shortest change that is met on the way along the border to a cluster."""
         best, at = change, change
         for _ in range(_STEPS):
-            values, slopes = self._border(at, target)
+            values, slopes = self.sides(at, target)
             if not np.isfinite(slopes).all():
                 break
             levels = slopes @ at - values + self.step * np.linalg.norm(slopes, axis=1)
@@ -188,16 +188,17 @@ class BentBorder:
             "bounds": list(zip(*box, strict=True)),
             "constraints": {
                 "type": "ineq",
-                "fun": lambda y: self._border(y, target)[0],
-                "jac": lambda y: self._border(y, target)[1],
+                "fun": lambda y: self.sides(y, target)[0],
+                "jac": lambda y: self.sides(y, target)[1],
             },
             "options": {"maxiter": 60, "ftol": 1e-10},
         }
-        found = minimize(_squared, change, **options).x
+        found = minimize(squared, change, **options).x
         return np.clip(found, *box) if np.isfinite(found).all() else change
 
 
-def _squared(change: NDArray) -> float:
+def squared(change: NDArray) -> float:
+    """The square of a change's length."""
     return float(change @ change)
 
 

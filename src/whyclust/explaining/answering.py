@@ -45,13 +45,14 @@ class Answering:
         bounds: Mapping[Any, tuple[float | None, float | None]] | str | None = None,
         sparse: bool = False,
         whole: Sequence[Any] = (),
+        near_data: bool = False,
     ) -> SmallestChange:
         """Return the nearest point in another cluster: what would have to change in a row.
 
         As :func:`whyclust.answers.smallest_change`, which tells what the options mean.
         """
         options = {"fixed": fixed, "bounds": bounds, "sparse": sparse, "whole": whole}
-        return reach("smallest_change")(self, row, to=to, **options)
+        return reach("smallest_change")(self, row, to=to, near_data=near_data, **options)
 
     def smallest_changes(self) -> SmallestChanges:
         """Return the nearest point in another cluster for every row, at once where borders are flat.
