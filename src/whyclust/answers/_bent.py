@@ -22,11 +22,12 @@ from whyclust.network.gradient import gradient
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import as_rows
 
-# Ways that are cut, crossings that are followed, rows that SLSQP begins at, steps along the border, and
-# columns that SLSQP takes well.
+# Ways that are cut, crossings that are followed, rows that SLSQP begins at (near and far, and the nearest),
+# steps along the border, and columns that SLSQP takes well.
 _WAYS = 60
 _FOLLOWED = 6
 _SOUGHT = 5
+_NEAREST = 3
 _STEPS = 25
 _MOST_COLUMNS = 60
 # Each round of cutting leaves one of so many parts of a way.
@@ -99,11 +100,27 @@ class BentBorder:
         # On the border rounding may say otherwise of a row alone than of the same row among others.
         landed = self.assigned(crossings)
         landed = np.where(landed == self.own, self.assigned(ends), landed)
-        followed = [self._followed(crossings[way], landed[way], box) for way in _varied(lengths, landed)]
+        # Ends on the border may be on either side of it: without a cluster to go to they are not followed.
+        ways = [way for way in _varied(lengths, landed) if landed[way] != self.own]
+        followed = [self._followed(crossings[way], landed[way], box) for way in ways]
+        followed += list(crossings[landed == self.own])
         followed += [] if self.sparse else [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
         further = np.clip(best * (1.0 + self.step / max(length_of(best, self.sparse), self.step)), *box)
-        return further if self.reached(further[None])[0] else best
+        for beyond in (self._beyond(best, box), further):
+            if beyond is not None and self.reached(beyond[None])[0]:
+                return beyond
+        return best
+
+    def _beyond(self, change: NDArray, box: Box) -> NDArray | None:
+        """The change, a step away from all borders of its cluster; in corners farther may be outside."""
+        target = self.assigned(change[None])[0]
+        if self.sparse or target == self.own:
+            return None
+        values, slopes = self.sides(change, target)
+        piece = Piece(slopes, self.step * np.linalg.norm(slopes, axis=1) - values)
+        moved = nearest(piece, (box[0] - change, box[1] - change))
+        return None if moved is None else np.clip(change + moved, *box)
 
     def _sought(self, box: Box) -> list[NDArray]:
         """What SLSQP finds from rows of the goal, near and far, also where limits put them elsewhere."""
@@ -112,7 +129,8 @@ class BentBorder:
             return []
         order = fits[np.argsort(np.linalg.norm(self.rows[fits], axis=1), kind="stable")]
         found = []
-        for row in order[np.unique(np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int))]:
+        spread = np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int)
+        for row in order[np.unique([*range(min(_NEAREST, len(order))), *spread])]:
             change = self._solved(np.clip(self.rows[row], *box), self.homes[row], box)
             crossed = self._across(change, self.homes[row], box)
             found += [] if crossed is None else [crossed[None]]

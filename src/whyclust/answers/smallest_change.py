@@ -223,7 +223,7 @@ class Subject:
         near = NearData.of(row) if near_data else None
         search = Search(row, self.place(own), goal, sparse, near)
         # Scores beyond a bent border rise slowly, and the model's own rounding is not the network's.
-        for step in STEPS[2:] if search.bent else STEPS:
+        for step in STEPS[3:] if search.bent else STEPS:
             found = search.find(step)
             if found is None:
                 raise ValueError(self._told_none(position, own, goal, asked, search))
