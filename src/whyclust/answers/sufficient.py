@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import positive, whole_number
+from whyclust.answers._flat_judge import FlatJudge
 from whyclust.answers.similar_rows import SimilarColumns, fitted_widths, mutual_information
 from whyclust.answers.sufficient_result import (
     HOLDS_MOST,
@@ -194,7 +195,9 @@ class _Answering:
         by_column = np.array([by_place[row[row >= 0]].max() for row in known.columns.places[self.readable]])
         self.informative = self.readable[np.argsort(-by_column, kind="stable")]
         widths = fitted_widths(known.columns, values, codes, self._sets(by_column))
-        self.search = Search(known.columns, searched, told, widths, target, self.inside)
+        judged = {id(half): FlatJudge.of(judge, half.points) for half in known.halves}
+        flat = {half: one for half, one in judged.items() if one is not None}
+        self.search = Search(known.columns, searched, told, widths, target, self.inside, flat)
 
     def _sets(self, information: NDArray) -> list[list[NDArray]]:
         """Sets of each size that rows may begin with: columns that tell much about clusters come first."""
