@@ -107,12 +107,12 @@ class BentBorder:
         followed += [] if self.sparse else [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
         further = np.clip(best * (1.0 + self.step / max(length_of(best, self.sparse), self.step)), *box)
-        for beyond in (self._beyond(best, box), further):
+        for beyond in (self.beyond(best, box), further):
             if beyond is not None and self.reached(beyond[None])[0]:
                 return beyond
         return best
 
-    def _beyond(self, change: NDArray, box: Box) -> NDArray | None:
+    def beyond(self, change: NDArray, box: Box) -> NDArray | None:
         """The change, a step away from all borders of its cluster; in corners farther may be outside."""
         target = self.assigned(change[None])[0]
         if self.sparse or target == self.own:

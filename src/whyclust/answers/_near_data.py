@@ -163,13 +163,18 @@ class BentBalls:
         ways.sort(key=lambda way: way[0])
         found = [(self._cut(clusters[way[1]], *way[2:]), way) for way in ways[:_TRIED]]
         found.sort(key=lambda one: float(np.linalg.norm(one[0])))
-        points = [point for point, _ in found]
-        for point, (_, home, end, centre, radius) in found[:_FOLLOWED]:
+        points = list(found)
+        for point, way in found[:_FOLLOWED]:
+            _, home, end, centre, radius = way
             for start in (point, end):
-                points.append(self._followed(start, clusters[home], centre, radius, box))
+                points.append((self._followed(start, clusters[home], centre, radius, box), way))
         if not points:
             return None
-        return min(points, key=lambda point: float(np.linalg.norm(point)))
+        best, (_, home, _, centre, radius) = min(points, key=lambda one: float(np.linalg.norm(one[0])))
+        beyond = self.border.beyond(best, box)
+        if beyond is None or np.linalg.norm(beyond - centre) > radius:
+            return best
+        return beyond if self.border.assigned(beyond[None])[0] == clusters[home] else best
 
     def _cut(self, cluster: Any, end: NDArray, centre: NDArray, radius: float) -> NDArray:
         """The first point on the way to a row that is in its ball and its cluster."""
