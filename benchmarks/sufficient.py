@@ -261,7 +261,7 @@ def main() -> None:
     options = arguments(__doc__, "quick fresh sets jobs seeds out").parse_args()
     sets, n_fits, n_rows, most = (["wine"], 1, 8, 120) if options.quick else (at_hand(), 3, 200, None)
     measure = partial(one_fit, n_rows=n_rows, most=most)
-    known = planted(1 if options.quick else 5, options.quick)
+    known = planted(1 if options.quick else 3, options.quick)
     measure_sets(options, "sufficient", sets, measure, page, n_fits=options.seeds or n_fits, planted=known)
 
 
