@@ -51,6 +51,8 @@ HEADS = {
 }
 ROWS = 150
 STARTS = 4
+# Cases begin here: nothing was tuned on them.
+FIRST_SEED = 1000
 
 
 def table(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
@@ -114,6 +116,7 @@ def best_known(
 
 def one_case(head: str, seed: int) -> dict[str, Any] | None:
     warnings.simplefilter("ignore")
+    seed += FIRST_SEED
     generator = np.random.default_rng(seed)
     X, groups, k = table(generator)
     model = HEADS[head](k)

@@ -1,8 +1,10 @@
-"""Sufficient columns: as small as those of exhaustive search? Told as measured? How fast?
+"""Sufficient columns: as small as those of exhaustive search? Told as measured? Fast? And planted truth?
 
 Three questions, for every table: of the first rows and up to ten columns, how often the set that is found is
 the smallest of all, by the same probabilities; how far the probability that is told from two thirds of the
-rows is from that on the third which was held out; and seconds for a thousand rows.
+rows is from that on the third which was held out; and seconds for a thousand rows. And of labels whose
+columns are known (those of ``surrogate.py``): how many columns of a set are the row's own, and how many of
+its own are in the set.
 Prints JSON, writes ``benchmarks/results/sufficient.json`` and a page beside it.
 
     WHYCLUST_DATA=... OMP_NUM_THREADS=1 python benchmarks/sufficient.py
@@ -28,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 import whyclust as wc
 from neon_parts.sets import rows_of
 from running_parts.running import arguments, measure_sets
+from surrogate_parts.planted import PLANTED, planted_data
 from whyclust.answers.similar_rows import effective_rows
 from whyclust.answers.sufficient import _Answering, _Known
 from whyclust.answers.sufficient_search import FEWEST_ROWS, _Block
@@ -135,6 +138,61 @@ def told_and_measured(X: np.ndarray, k: int, seed: int) -> dict[str, Any]:
     }
 
 
+def planted(seeds: int, quick: bool) -> dict[str, Any]:
+    """Precision and recall of the row's own columns, beside the share of relevance that falls on them."""
+    result: dict[str, Any] = {"seeds": seeds, "variants": {}}
+    for variant in PLANTED:
+        lines = []
+        for seed in range(seeds):
+            X, labels, own = planted_data(variant, seed, quick=False)
+            ex = wc.explain(labels, X)
+            rows = np.arange(len(X))[:: 40 if quick else 2]
+            answer = ex.sufficient(rows, target=TARGET)
+            places = {name: place for place, name in enumerate(ex.feature_names)}
+            hits, sizes = [], answer.sizes
+            for row, columns in zip(rows, answer.columns, strict=True):
+                hits.append(len({places[name] for name in columns} & set(own[labels[row]].tolist())))
+            size = np.abs(np.asarray(ex.values)[rows])
+            share = np.take_along_axis(size, own[labels[rows]], 1).sum(axis=1) / size.sum(axis=1)
+            some = sizes > 0
+            lines.append(
+                {
+                    "found": float(some.mean()),
+                    "columns": float(sizes[some].mean()),
+                    "precision": float((np.array(hits)[some] / sizes[some]).mean()),
+                    "recall": float((np.array(hits)[some] / own.shape[1]).mean()),
+                    "recall of all rows": float((np.array(hits) / own.shape[1]).mean()),
+                    "relevance": float(share.mean()),
+                }
+            )
+        means = {key: float(np.mean([line[key] for line in lines])) for key in lines[0]}
+        result["variants"][variant] = {"own": own.shape[1], **means}
+    return result
+
+
+def planted_lines(result: dict[str, Any]) -> list[str]:
+    known = result.get("planted")
+    if not known:
+        return []
+    lines = [
+        "",
+        "Planted labels of `surrogate.py` (40 columns, of which 2 or 3 are a cluster's own; "
+        f"{known['seeds']} seeds, every second row). Precision: of the columns of a set, those that are the "
+        "row's own. Recall: of its own columns, those in the set; 'of all': rows without a set count as 0. "
+        "Beside them the share of relevance that falls on its own columns.",
+        "",
+        "| labels | rows with a set | columns | precision | recall | recall of all | relevance |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for variant, one in known["variants"].items():
+        lines.append(
+            f"| {variant} ({one['own']} of its own) | {one['found']:.0%} | {one['columns']:.1f} | "
+            f"{one['precision']:.0%} | {one['recall']:.0%} | {one['recall of all rows']:.0%} | "
+            f"{one['relevance']:.0%} |"
+        )
+    return lines
+
+
 def one_fit(name: str, seed: int, n_rows: int, most: int | None) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     load, k = SETS[name]
@@ -196,14 +254,15 @@ def page(result: dict[str, Any]) -> str:
             f"{_number(mean(fits, 'held out', 'compared'), '.0f')} | {_number(told)} | {_number(measured)} | "
             f"{_number(difference, '+.3f')} | {_number(seconds, '.1f')} |"
         )
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *planted_lines(result), ""])
 
 
 def main() -> None:
     options = arguments(__doc__, "quick fresh sets jobs seeds out").parse_args()
     sets, n_fits, n_rows, most = (["wine"], 1, 8, 120) if options.quick else (at_hand(), 3, 200, None)
     measure = partial(one_fit, n_rows=n_rows, most=most)
-    measure_sets(options, "sufficient", sets, measure, page, n_fits=options.seeds or n_fits)
+    known = planted(1 if options.quick else 3, options.quick)
+    measure_sets(options, "sufficient", sets, measure, page, n_fits=options.seeds or n_fits, planted=known)
 
 
 if __name__ == "__main__":

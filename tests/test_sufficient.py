@@ -8,14 +8,17 @@ import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
 from whyclust.answers import sufficient
+from whyclust.answers._flat_judge import FlatJudge
 from whyclust.answers.similar_rows import SimilarColumns, effective_rows, fitted_widths, mutual_information
 from whyclust.answers.sufficient import _Answering, _Known
 from whyclust.answers.sufficient_search import FEWEST_ROWS, _Block
+from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.inputs.reading import read_input
 from whyclust.network.apart import judges
 
@@ -410,3 +413,35 @@ def test_other_questions_are_refused(planted):
         sufficient(planted.ask(cluster=0, against=1))
     with pytest.raises(ValueError, match="its network is not there to be asked"):
         wc.explaining.explanation.Explanation.concat([planted[:5], planted[5:]]).sufficient()
+
+
+@pytest.mark.parametrize("name", ["k-means", "scaled", "tied", "soft"])
+def test_affine_models_are_asked_without_making_rows(name):
+    """The same as the network's own answers for every filled-in row, of columns far from zero."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(200, 5)) * [1, 10, 0.1, 1000, 3] + [50, -3e3, 0, 1e5, 7]
+    model = {
+        "k-means": KMeans(4, n_init=1, random_state=0),
+        "scaled": make_pipeline(StandardScaler(), KMeans(4, n_init=1, random_state=0)),
+        "tied": GaussianMixture(4, covariance_type="tied", random_state=0),
+        "soft": make_pipeline(StandardScaler(), SoftKMeans(4, random_state=0)),
+    }[name].fit(X)
+    net = wc.neuralize(model)
+    half, points = X[:150], X[150:]
+    judge = FlatJudge.of(net, half)
+    known = generator.random(points.shape) < 0.4
+    clusters = generator.choice(net.clusters, len(points))
+    found = judge.inside(points, known, clusters)
+    filled = np.where(known[:, None], points[:, None], half)
+    literal = np.stack([net.predict(rows) == one for rows, one in zip(filled, clusters, strict=True)])
+    scores = np.sort(np.stack([net.scores(rows) for rows in filled]), axis=2)
+    clear = np.abs(scores[:, :, -1]) > 1e-4 * np.abs(scores).mean()  # single precision cannot tell borders
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal(found[clear], literal[clear])
+    assert (found == literal).mean() > 0.999
+
+
+def test_bent_borders_and_thresholds_make_rows():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    for model in (GaussianMixture(3, random_state=0), KernelKMeans(3, random_state=0)):
+        assert FlatJudge.of(wc.neuralize(model.fit(X)), X) is None

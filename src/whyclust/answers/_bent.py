@@ -22,11 +22,12 @@ from whyclust.network.gradient import gradient
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import as_rows
 
-# Ways that are cut, crossings that are followed, rows that SLSQP begins at, steps along the border, and
-# columns that SLSQP takes well.
+# Ways that are cut, crossings that are followed, rows that SLSQP begins at (near and far, and the nearest),
+# steps along the border, and columns that SLSQP takes well.
 _WAYS = 60
 _FOLLOWED = 6
 _SOUGHT = 5
+_NEAREST = 3
 _STEPS = 25
 _MOST_COLUMNS = 60
 # Each round of cutting leaves one of so many parts of a way.
@@ -99,11 +100,27 @@ class BentBorder:
         # On the border rounding may say otherwise of a row alone than of the same row among others.
         landed = self.assigned(crossings)
         landed = np.where(landed == self.own, self.assigned(ends), landed)
-        followed = [self._followed(crossings[way], landed[way], box) for way in _varied(lengths, landed)]
+        # Ends on the border may be on either side of it: without a cluster to go to they are not followed.
+        ways = [way for way in _varied(lengths, landed) if landed[way] != self.own]
+        followed = [self._followed(crossings[way], landed[way], box) for way in ways]
+        followed += list(crossings[landed == self.own])
         followed += [] if self.sparse else [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
         further = np.clip(best * (1.0 + self.step / max(length_of(best, self.sparse), self.step)), *box)
-        return further if self.reached(further[None])[0] else best
+        for beyond in (self.beyond(best, box), further):
+            if beyond is not None and self.reached(beyond[None])[0]:
+                return beyond
+        return best
+
+    def beyond(self, change: NDArray, box: Box) -> NDArray | None:
+        """The change, a step away from all borders of its cluster; in corners farther may be outside."""
+        target = self.assigned(change[None])[0]
+        if self.sparse or target == self.own:
+            return None
+        values, slopes = self.sides(change, target)
+        piece = Piece(slopes, self.step * np.linalg.norm(slopes, axis=1) - values)
+        moved = nearest(piece, (box[0] - change, box[1] - change))
+        return None if moved is None else np.clip(change + moved, *box)
 
     def _sought(self, box: Box) -> list[NDArray]:
         """What SLSQP finds from rows of the goal, near and far, also where limits put them elsewhere."""
@@ -112,7 +129,8 @@ class BentBorder:
             return []
         order = fits[np.argsort(np.linalg.norm(self.rows[fits], axis=1), kind="stable")]
         found = []
-        for row in order[np.unique(np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int))]:
+        spread = np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int)
+        for row in order[np.unique([*range(min(_NEAREST, len(order))), *spread])]:
             change = self._solved(np.clip(self.rows[row], *box), self.homes[row], box)
             crossed = self._across(change, self.homes[row], box)
             found += [] if crossed is None else [crossed[None]]
@@ -122,7 +140,7 @@ class BentBorder:
         """The change, moved over the border where rounding has left it before; None if it is far from it."""
         if self.reached(change[None])[0]:
             return change
-        values, slopes = self._border(change, target)
+        values, slopes = self.sides(change, target)
         for step in (1e-9, 1e-8, 1e-7, 1e-6, 1e-5):
             piece = Piece(slopes, step * np.linalg.norm(slopes, axis=1) - values)
             moved = nearest(piece, (box[0] - change, box[1] - change))
@@ -142,7 +160,7 @@ class BentBorder:
             before, beyond = between[rows, first - 1], between[rows, first]
         return beyond
 
-    def _border(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
+    def sides(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
         """Evidence for the target against each competitor, and its slopes along the change."""
         others = (
             [self.own] if self.to is None else [one for one in self.net.clusters.tolist() if one != target]
@@ -156,7 +174,7 @@ class BentBorder:
         """The shortest change that is met on the way along the border to a cluster."""
         best, at = change, change
         for _ in range(_STEPS):
-            values, slopes = self._border(at, target)
+            values, slopes = self.sides(at, target)
             if not np.isfinite(slopes).all():
                 break
             levels = slopes @ at - values + self.step * np.linalg.norm(slopes, axis=1)
@@ -188,16 +206,17 @@ class BentBorder:
             "bounds": list(zip(*box, strict=True)),
             "constraints": {
                 "type": "ineq",
-                "fun": lambda y: self._border(y, target)[0],
-                "jac": lambda y: self._border(y, target)[1],
+                "fun": lambda y: self.sides(y, target)[0],
+                "jac": lambda y: self.sides(y, target)[1],
             },
             "options": {"maxiter": 60, "ftol": 1e-10},
         }
-        found = minimize(_squared, change, **options).x
+        found = minimize(squared, change, **options).x
         return np.clip(found, *box) if np.isfinite(found).all() else change
 
 
-def _squared(change: NDArray) -> float:
+def squared(change: NDArray) -> float:
+    """The square of a change's length."""
     return float(change @ change)
 
 

@@ -82,10 +82,16 @@ class Changeable:
     @cached_property
     def sample(self) -> InputTable:
         """The data, or a part of them, whole columns of which are looked at."""
+        whole = len(self.sampled) == self.table.shape[0]
+        return self.table if whole else self.table.take(self.sampled)
+
+    @cached_property
+    def sampled(self) -> NDArray:
+        """Positions of these rows in the table."""
         n_rows = self.table.shape[0]
         if n_rows <= _MOST_ROWS:
-            return self.table
-        return self.table.take(np.sort(np.random.default_rng(0).choice(n_rows, _MOST_ROWS, replace=False)))
+            return np.arange(n_rows)
+        return np.sort(np.random.default_rng(0).choice(n_rows, _MOST_ROWS, replace=False))
 
     @cached_property
     def data(self) -> NDArray:

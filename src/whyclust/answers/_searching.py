@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from whyclust.answers._bent import BentBorder
 from whyclust.answers._changeable import Changeable, Choice
+from whyclust.answers._near_data import BentBalls, NearData, flat_nearest
 from whyclust.answers._projection import Box, branched, length_of, nearest, sparsest
-from whyclust.answers._regions import Piece, regions_of
+from whyclust.answers._regions import Piece, Regions, regions_of
 
 # Combinations of categories, and branches of whole numbers, that are tried: where borders are flat, and bent.
 _MOST_TRIED = (5000, 40)
@@ -35,13 +36,15 @@ class Found:
 class Search:
     """A row, the cluster it is in and the one it is to be in, by position; None for any other.
 
-    `step` is how far beyond the border it must go, in the units of the distance.
+    `step` is how far beyond the border it must go, in the units of the distance. With `near`, only points
+    near the data are looked at.
     """
 
     row: Changeable
     own: int
     to: int | None
     sparse: bool
+    near: NearData | None = None
 
     def find(self, step: float) -> Found | None:
         """The nearest point that was found; None where there is none."""
@@ -79,14 +82,17 @@ class Search:
     @property
     def bent(self) -> bool:
         """Whether the border is bent, so that a search has no proof."""
-        return self._pieces is None
+        return self._regions is None
 
     @cached_property
-    def _pieces(self) -> list[Piece] | None:
-        regions = regions_of(self.row.row.net)
-        if regions is None:
-            return None
-        return regions.outside(self.own) if self.to is None else regions.inside(self.to)
+    def _regions(self) -> Regions | None:
+        return regions_of(self.row.row.net)
+
+    @cached_property
+    def _goals(self) -> list[int]:
+        """Clusters, by position, that the row may be in."""
+        every = range(len(self.row.row.net.clusters))
+        return [one for one in every if one != self.own] if self.to is None else [self.to]
 
     def _branched(self, solve: Callable[[Box], NDArray | None]) -> tuple[NDArray | None, bool]:
         row = self.row
@@ -97,19 +103,30 @@ class Search:
 
     def _ways(self, start: NDArray, step: float) -> list[Callable[[Box], NDArray | None]]:
         """For each piece of the goal, what finds the nearest change into it and a box."""
-        row, pieces = self.row, self._pieces
-        if pieces is None:
+        row, regions = self.row, self._regions
+        if regions is None:
             border = BentBorder.around(row, start, self.own, self.to, self.sparse, step)
-            return [border.nearest]
-        unit = row.scale[row.movable]
+            if self.near is None:
+                return [border.nearest]
+            balls = [(goal, *self.near.around(row, start, goal)[1:]) for goal in self._goals]
+            return [BentBalls(border, balls).nearest]
+        if self.near is not None:
+            within = []
+            for goal in self._goals:
+                _, centres, radii = self.near.around(row, start, goal)
+                within += [(self._moved(one, start, step), centres, radii) for one in regions.inside(goal)]
+            return [partial(flat_nearest, within)]
+        pieces = regions.outside(self.own) if self.to is None else regions.inside(self.to)
         solver = sparsest if self.sparse else nearest
-        ways: list[Callable[[Box], NDArray | None]] = []
-        for piece in pieces:
-            part = piece.part(row.movable, start)
-            normals = part.normals / unit
-            levels = part.levels - part.normals @ start[row.movable] + step * np.linalg.norm(normals, axis=1)
-            ways.append(partial(solver, Piece(normals, levels)))
-        return ways
+        return [partial(solver, self._moved(piece, start, step)) for piece in pieces]
+
+    def _moved(self, piece: Piece, start: NDArray, step: float) -> Piece:
+        """A piece as changes of the movable columns, scaled, a step inside of its borders."""
+        row = self.row
+        part = piece.part(row.movable, start)
+        normals = part.normals / row.scale[row.movable]
+        levels = part.levels - part.normals @ start[row.movable] + step * np.linalg.norm(normals, axis=1)
+        return Piece(normals, levels)
 
 
 def cheapest_first(

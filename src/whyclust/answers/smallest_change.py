@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from whyclust._checks import counted
 from whyclust._frames import column_values, take_rows
 from whyclust.answers._changeable import Asked, Changeable, read_asked
+from whyclust.answers._near_data import NearData
 from whyclust.answers._searching import Found, Search
 from whyclust.explaining.choosing import positions_of
 from whyclust.explaining.explanation import Explanation
@@ -50,6 +51,8 @@ class SmallestChange:
         The distance, in words.
     exact : bool
         Whether no point is nearer (but for the step); otherwise it is the nearest that a search has found.
+    near_row : label or None
+        With `near_data`: the actual row of the cluster that the point is near to.
     """
 
     row: Any
@@ -62,6 +65,7 @@ class SmallestChange:
     metric: str
     exact: bool
     told: tuple[str, str]
+    near_row: Any = None
 
     def describe(self) -> str:
         """Say in a sentence or two what would have to change."""
@@ -70,6 +74,7 @@ class SmallestChange:
         left = len(lines) - len(named)
         parts = named + ([f"{counted(left, 'further column')} changed a little"] if left else [])
         only = "nearest" if self.exact else "nearest that was found"
+        only += "" if self.near_row is None else f" that is plausible (like row {self.near_row})"
         return (
             f"Row {self.row}, which is in {self.told[0]}, would be in {self.told[1]} if {join(parts)}. "
             f"This point is the {only}, at a distance of {number(self.distance)} ({self.metric})."
@@ -102,6 +107,7 @@ def smallest_change(
     bounds: Mapping[Any, tuple[float | None, float | None]] | str | None = None,
     sparse: bool = False,
     whole: Sequence[Any] = (),
+    near_data: bool = False,
 ) -> SmallestChange:
     """Find the nearest point in another cluster.
 
@@ -128,6 +134,9 @@ def smallest_change(
     whole : names or positions of columns
         Columns that take whole numbers. A list of columns among them is a one-hot group, in which a single
         column is 1 and the others are 0.
+    near_data : bool
+        Whether the point must be plausible: as near to an actual row of its cluster as 95 % of the cluster's
+        rows are to another one, by the same distance. Not together with `sparse`.
 
     Returns
     -------
@@ -149,9 +158,14 @@ def smallest_change(
     'Row 0, which is in cluster 1, would be in cluster 0 if age were 2 instead of 0. This point is the
     nearest, at a distance of 2 (Euclidean, as the clustering scales the columns).'
     """
+    if near_data and sparse:
+        raise ValueError(
+            "near_data=True measures how near a point is by the Euclidean distance, sparse=True by the sum "
+            "of absolute changes: choose one of them."
+        )
     subject = Subject.of(explanation)
     asked = read_asked(subject.names, fixed, bounds, whole, sparse=sparse)
-    return subject.changed(row_position(explanation, row), to, asked, sparse=sparse)
+    return subject.changed(row_position(explanation, row), to, asked, sparse=sparse, near_data=near_data)
 
 
 def row_position(explanation: Explanation, row: Any) -> int:
@@ -193,7 +207,9 @@ class Subject:
         """The cluster of one row, as a table of the user's columns."""
         return self.net.predict_rows(InputTable(rows, self.table.names, None))[0]
 
-    def changed(self, position: int, to: Any, asked: Asked, *, sparse: bool) -> SmallestChange:
+    def changed(
+        self, position: int, to: Any, asked: Asked, *, sparse: bool, near_data: bool = False
+    ) -> SmallestChange:
         """The smallest change of one row."""
         row = Changeable(self.net, self.table, position, asked)
         before = take_rows(self.table.data, np.array([position]))
@@ -204,22 +220,27 @@ class Subject:
                 f"Row {self.explanation.index[position]} is in cluster {own} already: choose another one for "
                 "to=, or None for the nearest."
             )
-        search = Search(row, self.place(own), goal, sparse)
+        near = NearData.of(row) if near_data else None
+        search = Search(row, self.place(own), goal, sparse, near)
         # Scores beyond a bent border rise slowly, and the model's own rounding is not the network's.
-        for step in STEPS[2:] if search.bent else STEPS:
+        for step in STEPS[3:] if search.bent else STEPS:
             found = search.find(step)
             if found is None:
-                raise ValueError(self._told_none(position, own, goal, asked, search.bent))
+                raise ValueError(self._told_none(position, own, goal, asked, search))
             point = row.point(found.point, found.chosen)
             landed = self.assigned(point)
             if landed == (landed if goal is None else self.net.clusters[goal]) and landed != own:
-                return self._answer(row, point, found, own, landed, step, sparse)
+                answer = self._answer(row, point, found, own, landed, step, sparse)
+                if near is None:
+                    return answer
+                like, _ = near.nearest_row(found.point * row.scale, self.place(landed))
+                return replace(answer, near_row=plain(self.explanation.index[row.sampled[like]]))
         raise ValueError(
             f"Row {self.explanation.index[position]} lies so near a border that numbers of its type cannot "
             "tell the sides apart: pass float64, or rescale the columns."
         )
 
-    def _told_none(self, position: int, own: Any, goal: int | None, asked: Asked, bent: bool) -> str:
+    def _told_none(self, position: int, own: Any, goal: int | None, asked: Asked, search: Search) -> str:
         """Why there is no answer, in a sentence."""
         where = "any other cluster" if goal is None else self.explanation.named(self.net.clusters[goal])
         limits = []
@@ -231,9 +252,12 @@ class Subject:
             limits.append("these bounds" if asked.bounds else "values within the data's range")
         if asked.whole or asked.groups:
             limits.append("whole numbers")
+        if search.near is not None:
+            limits.append("points near the data only")
         given = f", with {join(limits)}" if limits else ""
-        found = "was found" if bent else "exists"
+        found = "was found" if search.bent else "exists"
         remedy = "free a column or widen the bounds" if limits else "choose another cluster"
+        remedy += ", or allow points that are not near the data" if search.near is not None else ""
         row = f"row {self.explanation.index[position]}, which is in {self.explanation.named(own)}"
         return f"No point of {where} {found} for {row}{given}: {remedy}."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import positive, whole_number
+from whyclust.answers._flat_judge import FlatJudge
 from whyclust.answers.similar_rows import SimilarColumns, fitted_widths, mutual_information
 from whyclust.answers.sufficient_result import (
     HOLDS_MOST,
@@ -39,6 +41,12 @@ _BLOCK_NUMBERS = 1 << 20
 # Sets of a cluster that are asked of all of its members, and members that are asked.
 _SETS_PER_CLUSTER = 4
 _MEMBERS = 500
+# Sets of up to so many of the most common columns are tried for a cluster, first with so many members; and
+# what a further column must be worth.
+_SHORT = 3
+_COMMON_COLUMNS = 5
+_MEMBERS_FIRST = 100
+_PER_COLUMN = 0.1
 # Wider tables are searched among the most relevant columns and those that tell the most about clusters.
 _EVERY_COLUMN = 2
 
@@ -194,7 +202,9 @@ class _Answering:
         by_column = np.array([by_place[row[row >= 0]].max() for row in known.columns.places[self.readable]])
         self.informative = self.readable[np.argsort(-by_column, kind="stable")]
         widths = fitted_widths(known.columns, values, codes, self._sets(by_column))
-        self.search = Search(known.columns, searched, told, widths, target, self.inside)
+        judged = {id(half): FlatJudge.of(judge, half.points) for half in known.halves}
+        flat = {half: one for half, one in judged.items() if one is not None}
+        self.search = Search(known.columns, searched, told, widths, target, self.inside, flat)
 
     def _sets(self, information: NDArray) -> list[list[NDArray]]:
         """Sets of each size that rows may begin with: columns that tell much about clusters come first."""
@@ -263,15 +273,29 @@ class _Answering:
                 tuple(np.sort(columns)) for row in mine if (columns := found[row].columns) is not None
             )
             counted = []
-            for columns, _ in often.most_common(_SETS_PER_CLUSTER):
+            for columns in self._asked_sets(mine, often):
                 told = self._told(mine, np.array(columns))
                 suffices = told >= self.search.target
                 if suffices.any():
                     names = tuple(explanation.feature_names[column] for column in columns)
                     share, mean = float(suffices.mean()), float(told[suffices].mean())
                     counted.append(ClusterSet(cluster, names, share, mean, len(mine)))
-            listed += sorted(counted, key=lambda one: (-one.share, len(one.columns)))
+            listed += sorted(counted, key=lambda one: (-_worth(one.share, len(one.columns)), one.columns))
         return listed
+
+    def _asked_sets(self, rows: NDArray, often: Counter[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Sets that many rows have, and the best few columns of them: these are short enough to be said."""
+        found = [columns for columns, _ in often.most_common(_SETS_PER_CLUSTER)]
+        used = Counter(column for columns, count in often.items() for column in columns * count)
+        common = sorted(column for column, _ in used.most_common(_COMMON_COLUMNS))
+        some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MEMBERS_FIRST)).astype(int))]
+        short = []
+        for size in range(1, min(_SHORT, len(common)) + 1):
+            for columns in itertools.combinations(common, size):
+                share = float((self._told(some, np.array(columns)) >= self.search.target).mean())
+                short.append((_worth(share, size), columns))
+        short.sort(key=lambda one: (-one[0], one[1]))
+        return list(dict.fromkeys([*(columns for _, columns in short[:_SETS_PER_CLUSTER]), *found]))
 
     def _told(self, rows: NDArray, columns: NDArray) -> NDArray:
         """The probability of each row's cluster if these columns are known; 0 where too few are similar."""
@@ -288,6 +312,11 @@ class _Answering:
             probability, similar = self.search.judged(half, squares, only, every, chosen)
             told.append(np.where(similar >= FEWEST_ROWS, probability, 0.0))
         return np.concatenate(told)
+
+
+def _worth(share: float, n_columns: int) -> float:
+    """How good a set is for a cluster: a column more must suffice for a tenth of its rows more."""
+    return share - _PER_COLUMN * (n_columns - 1)
 
 
 def _plain(cluster: Any) -> Any:

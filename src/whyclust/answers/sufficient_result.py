@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import counted, whole_number
 from whyclust.explaining.choosing import unfit_rows
+from whyclust.telling.rounding import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,9 @@ HOLDS_MOST = "holds most rows"
 NO_SET = "no set suffices"
 TOO_FEW = "too few similar rows to tell"
 NOT_THERE = "not in this cluster"
+# A cluster is told by columns that suffice for so many of its rows, and are no more than that.
+_MANY = 0.2
+_FEW_COLUMNS = 5
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class Sufficient:
         return pd.DataFrame(told, index=self.index)
 
     def by_cluster(self) -> pd.DataFrame:
-        """For each cluster the sets that suffice for the most members, and for how many."""
+        """For each cluster the sets that suffice for many members, the short ones first, and for how many."""
         import pandas as pd
 
         names = ("cluster", "columns", "share", "probability", "n_members")
@@ -197,13 +201,17 @@ class Sufficient:
                 f"{one.share:.0%} of its rows"
                 for one in best
             ]
+            if best and (best[0].share < _MANY or len(best[0].columns) > _FEW_COLUMNS):
+                sizes = self.sizes[(self.clusters == cluster) & (self.status == SUFFICES)]
+                most = counted(int(np.median(sizes)), "column") if len(sizes) else "other columns"
+                told = [f"no few columns suffice for many of its rows; most need {most} of their own"]
             parts = ["; ".join(told)] if told else []
             for status in (NO_SET, TOO_FEW):
                 share = float((mine == status).mean())
                 if share > 0:
-                    told_so = "for {:.0%} no set suffices" if status == NO_SET else "for {:.0%} too few rows "
+                    told_so = "for {} no set suffices" if status == NO_SET else "for {} too few rows "
                     told_so += "" if status == NO_SET else "are similar to tell"
-                    parts.append(told_so.format(share))
+                    parts.append(told_so.format(percent(share)))
             if parts:
                 lines.append(f"{named}: {'; '.join(parts)}.")
         return lines

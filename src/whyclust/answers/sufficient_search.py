@@ -8,12 +8,13 @@ there is asked again on the other half, which tells the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.answers._flat_judge import FlatJudge
 from whyclust.answers.similar_rows import SimilarColumns, effective_rows, weights_of
 
 # Sets of each size that are kept. The model is asked about the first few, and about all where one of those
@@ -92,6 +93,8 @@ class Search:
     target : float
     inside : callable
         Whether points are in clusters, by the model.
+    flat : dict of int to FlatJudge
+        The same for affine models, by the `id` of each half.
     """
 
     columns: SimilarColumns
@@ -100,6 +103,7 @@ class Search:
     widths: NDArray
     target: float
     inside: Inside
+    flat: Mapping[int, FlatJudge] = field(default_factory=dict)
 
     def run(self, task: Task) -> list[Found]:
         """Find a set for every row of a block."""
@@ -126,23 +130,34 @@ class Search:
             block = slice(start, start + size)
             own, known = rows[block], chosen[block]
             factors = (-0.5 / self.widths[n_known[block] - 1] ** 2).astype(np.float32)
-            distance = np.matmul(known[:, None].astype(np.float32), squares[own])[:, 0]
-            weights = np.exp(distance * factors[:, None])
+            distance = _distances(squares, own, known)
+            weights = np.exp(np.multiply(distance, factors[:, None], out=distance), out=distance)
             similar[block] = effective_rows(weights)
-            weights /= np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-            pairs, drawn = np.nonzero(weights > _NO_WEIGHT)
-            kept = weights[pairs, drawn].astype(np.float64)
-            points = half.points[drawn]
-            np.copyto(points, task.points[own[pairs]], where=self._known(task, own, known)[pairs])
-            # A row that is like no other has no weights at all.
-            hits = self.inside(points, task.clusters[own[pairs]]) if len(pairs) else np.zeros(0, dtype=bool)
-            among = np.bincount(pairs, weights=kept * hits, minlength=len(own))
-            total = np.bincount(pairs, weights=kept, minlength=len(own))
-            probability[block] = np.divide(among, total, out=np.zeros(len(own)), where=total > 0)
+            hit, total = self._hits(half, weights, task, own, self._known(task, own, known))
+            probability[block] = np.divide(hit, total, out=np.zeros(len(own)), where=total > 0)
         if half is self.told:
             prior = _KNOWS_NOTHING * task.shares[rows]
             probability = (similar * probability + prior) / (similar + _KNOWS_NOTHING)
         return probability, similar
+
+    def _hits(
+        self, half: Half, weights: NDArray, task: Task, own: NDArray, known: NDArray
+    ) -> tuple[NDArray, NDArray]:
+        """For each set the weight of rows of the half with which the model is right, and that of all rows."""
+        flat = self.flat.get(id(half))
+        if flat is not None:
+            hits = flat.inside(task.points[own], known, task.clusters[own])
+            total = weights.sum(axis=1, dtype=np.float64)
+            return np.einsum("ij,ij->i", weights, hits.astype(np.float32), dtype=np.float64), total
+        weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        pairs, drawn = np.nonzero(weights > _NO_WEIGHT)
+        kept = weights[pairs, drawn].astype(np.float64)
+        points = half.points[drawn]
+        np.copyto(points, task.points[own[pairs]], where=known[pairs])
+        # A row that is like no other has no weights at all.
+        inside = self.inside(points, task.clusters[own[pairs]]) if len(pairs) else np.zeros(0, dtype=bool)
+        hit = np.bincount(pairs, weights=kept * inside, minlength=len(own))
+        return hit, np.bincount(pairs, weights=kept, minlength=len(own))
 
     def _known(self, task: Task, rows: NDArray, chosen: NDArray) -> NDArray:
         """Which encoded columns are known, of shape (n_pairs, n_encoded)."""
@@ -150,8 +165,20 @@ class Search:
         known = np.zeros((len(rows), len(self.columns.scale)), dtype=bool)
         columns = task.candidates[rows[pairs], places]
         for column in np.unique(columns):
-            known[np.ix_(pairs[columns == column], self.columns.encoded(int(column)))] = True
+            here = pairs[columns == column]
+            for encoded in self.columns.encoded(int(column)):
+                known[here, encoded] = True
         return known
+
+
+def _distances(squares: NDArray, rows: NDArray, chosen: NDArray) -> NDArray:
+    """Squared distances of rows from those of a half in sets of columns; sets of one row stand together."""
+    found = np.empty((len(rows), squares.shape[2]), dtype=np.float32)
+    known = chosen.astype(np.float32)
+    ends = [*np.flatnonzero(np.diff(rows)) + 1, len(rows)]
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        np.matmul(known[start:end], squares[rows[start]], out=found[start:end])
+    return found
 
 
 class _Block:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whyclust.answers.compare import Comparison
+    from whyclust.answers.rules_result import Rules
     from whyclust.answers.similar import SimilarRows
     from whyclust.answers.smallest_change import SmallestChange
     from whyclust.answers.smallest_changes import SmallestChanges
@@ -44,13 +45,14 @@ class Answering:
         bounds: Mapping[Any, tuple[float | None, float | None]] | str | None = None,
         sparse: bool = False,
         whole: Sequence[Any] = (),
+        near_data: bool = False,
     ) -> SmallestChange:
         """Return the nearest point in another cluster: what would have to change in a row.
 
         As :func:`whyclust.answers.smallest_change`, which tells what the options mean.
         """
         options = {"fixed": fixed, "bounds": bounds, "sparse": sparse, "whole": whole}
-        return reach("smallest_change")(self, row, to=to, **options)
+        return reach("smallest_change")(self, row, to=to, near_data=near_data, **options)
 
     def smallest_changes(self) -> SmallestChanges:
         """Return the nearest point in another cluster for every row, at once where borders are flat.
@@ -58,6 +60,19 @@ class Answering:
         As :func:`whyclust.answers.smallest_changes`.
         """
         return reach("smallest_changes")(self)
+
+    def rules(self, cluster: Any = None, **options: Any) -> Rules:
+        """Return a cluster, or all clusters, as rules of a few conditions in the table's own units.
+
+        Parameters
+        ----------
+        cluster : cluster id, optional
+            All clusters by default.
+        **options
+            ``target``, ``max_conditions``, ``max_rules`` and ``random_state`` of
+            :func:`whyclust.answers.rules`.
+        """
+        return reach("rules")(self, cluster, **options)
 
     def compare(self, i: Any, j: Any) -> Comparison:
         """Return why two rows are together or apart, column by column.

@@ -25,6 +25,7 @@ _ON_USE = {
     "sufficient": "whyclust.answers.sufficient",
     "summarise": "whyclust.telling.summary",
     "compare": "whyclust.answers.compare",
+    "rules": "whyclust.answers.rules",
     "similar": "whyclust.answers.similar",
     "smallest_change": "whyclust.answers.smallest_change",
     "smallest_changes": "whyclust.answers.smallest_changes",
