@@ -645,6 +645,7 @@ def test_columns_that_no_step_reads_may_be_missing(steps, tmp_path, request):
         wc.explain(model, fewer.drop(columns=["a", "b"]))
 
 
+@pytest.mark.filterwarnings("ignore:The surrogate agrees")  # how well is not asked here
 def test_clusterings_of_which_only_labels_are_known_ignore_columns_too():
     table = frame()
     numbers = ColumnTransformer([("numbers", StandardScaler(), ["a", "b"])])

@@ -540,7 +540,7 @@ def test_red_speaks_for_everywhere(wine, tmp_path):
     low, high = matplotlib.colormaps[SIGNED]([0.1, 0.9])[:, :3]  # of the strong colours before the ends
     assert low[2] > low[0] and high[0] > high[2]
     page = wine.to_html(tmp_path / "page.html").read_text()
-    assert f"--for: {FOR}; --against: {AGAINST};" in page
+    assert f"--for:{FOR};--against:{AGAINST};" in page
     assert 'class="bar positive"' in page
 
 

@@ -23,7 +23,7 @@ class Arrays:
     --------
     >>> arrays = Arrays()
     >>> arrays.add("evidence", [0.5, 2.0], "float32")
-    >>> str(arrays.elements())[:62]
+    >>> str(arrays.elements())[:64]
     '<script type="text/plain" id="array-evidence" data-type="float32'
     """
 
