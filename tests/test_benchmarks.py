@@ -60,6 +60,18 @@ def test_runs_find_their_script_in_other_processes(tmp_path):
     assert len(json.loads(target.read_text())["runs"]) == 2
 
 
+def test_figure_3_shows_the_pixels_that_were_chosen(as_script, tmp_path):
+    import idc_figure_3
+
+    assert idc_figure_3._places(np.array([0.0, 0.2, -0.5, 0.0])) == [2, 1]
+    run = {"data": "digits", "correlation": 0.5, "importance": [1.0, 0.5], "accuracy": [60.0, 40.0]}
+    run["shown"] = [[20, 43]] * idc_figure_3.SHOWN
+    runs = [{**run, "model": "IDC", "explanation": name} for name in ("gates", "neon")]
+    path = tmp_path / "figure.png"
+    idc_figure_3.draw(runs, path)
+    assert 5_000 < path.stat().st_size < 200_000
+
+
 def test_speed_compares_the_same_numbers(as_script):
     """The four layers written out give what the closed form gives."""
     import speed

@@ -826,6 +826,26 @@ def test_constant_columns_are_reported(build):
         model.sample(int(model.empty_clusters_[0]))
 
 
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ([8.0, 2.0, 20.1], True),
+        ([8.0, 2.0, 19.9], False),  # less than ten times the best
+        ([50.0, 2.0, 30.0], False),  # better than at first
+        ([8.0], False),
+        ([], False),
+    ],
+)
+def test_training_that_diverged_is_told(blobs, errors, told):
+    """A loss that is finite, but far above where it had been, is no result."""
+    model = MODELS["DCN"](epochs=2).fit(blobs[0])
+    assert not any("diverged" in sentence for sentence in model._complaints())
+    model.history_["clustering"]["reconstruction"] = errors
+    found = [sentence for sentence in model._complaints() if "diverged" in sentence]
+    assert len(found) == told
+    assert all("of clustering was 2 at best and is 20.1 in its last epoch" in one for one in found)
+
+
 # --- files -----------------------------------------------------------------------------------------
 
 

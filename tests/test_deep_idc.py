@@ -11,6 +11,7 @@ from scipy.special import erf, log_softmax, softmax
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
 from sklearn.metrics import silhouette_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -468,6 +469,35 @@ def test_a_number_of_features_is_reached(alike, wanted, low, high):
     model = IDC(3, **SEARCH, n_features=wanted).fit(alike)
     assert low <= model.n_open_ <= high
     assert model.sparsity_ != 0.5
+
+
+@collapse_may_be
+def test_a_number_of_features_is_reached_in_a_short_fit():
+    """Where λ looked ten epochs ahead whatever the length of a fit, 15 gates were open here."""
+    X = (load_digits().data[:600] / 16.0).astype(np.float32)
+    settings = {"pretrain_epochs": 30, "epochs": 1, "batch_size": 20, "random_state": 0}
+    assert IDC(10, n_features=6, **settings).fit(X).n_open_ == pytest.approx(6, abs=1.5)
+
+
+@pytest.mark.parametrize(("n_epochs", "ahead"), [(40, 3.0), (120, 9.0), (135, 10.0), (1000, 10.0)])
+def test_lambda_follows_the_gates_that_will_be_open(n_epochs, ahead):
+    """λ times (coming / wanted)^0.3, where the last change goes on for a share of the phase, ten at most."""
+
+    class Gates:
+        n_gate_epochs = n_epochs
+        count = 0
+
+        def local_gates(self, rows):
+            return (torch.arange(100) < self.count).float().expand(len(rows), 100)
+
+    model, sparsity = Gates(), Sparsity(IDC(2, n_features=20), 100)
+    lam = 0.25
+    for before, now in ((0, 50), (50, 48), (48, 49), (49, 47)):
+        model.count = now
+        sparsity.follow(model, torch.zeros(7, 100), n_epochs // 2)
+        coming = now * (now / before) ** ahead if before else now
+        lam *= min(max((coming / 20) ** 0.3, 1 / 1.5), 1.5)
+        assert float(sparsity.lam) == pytest.approx(lam, rel=1e-6)
 
 
 @collapse_may_be

@@ -37,8 +37,21 @@ _BLOCK = 4096
 _LARGEST = 1e12
 # A cluster that holds more of the rows than this has swallowed the others.
 _SWALLOWED = 0.95
+# Training has diverged where rows are restored worse than at first, and so many times worse than at best.
+_WORSE = 10.0
 # Settings that do not change what is learned; of the number of epochs the phases tell.
 _ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device", "epochs"}
+
+
+def _diverged(history: dict[str, dict[str, list[float]]]) -> Iterator[str]:
+    """A sentence for each phase that ended far above where it had been."""
+    for phase, terms in history.items():
+        errors = terms.get("reconstruction", [])
+        if errors and errors[-1] > max(errors[0], _WORSE * min(errors)):
+            yield (
+                f"Training has diverged: the reconstruction of {phase} was {min(errors):.3g} at best and is "
+                f"{errors[-1]:.3g} in its last epoch. Lower learning_rate, or standardise the columns."
+            )
 
 
 def _take_apart(estimator: DeepClusterer) -> dict[str, Any]:
@@ -289,6 +302,7 @@ class DeepClusterer(
                 f"The clusters have collapsed: {told} and the largest holds {share:.0%} of the rows. Try "
                 "standardised columns, pretraining, more starts (n_init) or fewer clusters."
             )
+        yield from _diverged(self.history_)
 
     def history_frame(self) -> pd.DataFrame:
         """Return `history_` as one tidy frame.

@@ -14,8 +14,9 @@ _MOST_ROWS = 1024
 _AJAR = 0.1
 # λ is changed by at most this factor an epoch, and by this power of how far gates are from what is asked.
 _LARGEST_STEP, _GAIN = 1.5, 0.3
-# Epochs for which the change of the last one is taken to go on.
-_AHEAD = 10
+# Epochs for which the change of the last one is taken to go on, and the share of the phase that these may be:
+# of thirty epochs ten ahead are too far, and λ goes up and down instead of rising.
+_AHEAD, _SHARE_AHEAD = 10, 0.075
 # Share of the phase after which the number of open gates asked for no longer falls.
 _SETTLED = 0.4
 # A search begins with this part of the price that is given: gates are shut sooner than opened again.
@@ -63,19 +64,22 @@ class Sparsity(nn.Module):
             return
         rows = data[:: -(-len(data) // _MOST_ROWS)]
         done = epoch / max(1, model.n_gate_epochs)
-        excess = self._worth(model, rows) if wanted == "auto" else self._excess(model, rows, wanted, done)
+        ahead = min(_AHEAD, _SHARE_AHEAD * model.n_gate_epochs)
+        excess = (
+            self._worth(model, rows) if wanted == "auto" else self._excess(model, rows, wanted, done, ahead)
+        )
         limit = math.log(_LARGEST_STEP)
         self.lam *= math.exp(min(max(_GAIN * excess, -limit), limit))
         self.lam.clamp_(*_BOUNDS)
 
-    def _excess(self, model: Any, rows: Tensor, wanted: int, done: float) -> float:
+    def _excess(self, model: Any, rows: Tensor, wanted: int, done: float, ahead: float) -> float:
         """The logarithm of how many times too many gates are open."""
         # Gates that are about to shut count in part, so that λ is told before they have.
         opened = float((model.local_gates(rows) / _AJAR).clamp_max(1.0).sum(dim=1).mean())
         # Where gates are shutting, as many as will have shut by the time that λ is felt are taken off.
         before = float(self.before)
         self.before.fill_(opened)
-        coming = opened * (opened / before) ** _AHEAD if before > 0 else opened
+        coming = opened * (opened / before) ** ahead if before > 0 else opened
         fallen = 0.5 * (1.0 - math.cos(math.pi * min(1.0, done / _SETTLED)))
         asked = self.n_columns ** (1.0 - fallen) * wanted**fallen
         return math.log(max(coming, 0.5) / asked)
