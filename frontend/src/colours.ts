@@ -14,6 +14,9 @@ export function clusterColour(code: number): string {
   return hexOf(hue, 62, [42, 55, 66][code % 3]);
 }
 
+/** Colours of the most frequent categories of a column; the others are grey. */
+export const kindColour = (place: number): string => FEW[place] ?? NOISE;
+
 function hexOf(hue: number, saturation: number, lightness: number): string {
   const s = saturation / 100, l = lightness / 100;
   const part = (n: number) => {

@@ -137,7 +137,12 @@ def _trust(page: Page) -> dict[str, Any]:
             grade = "care"
     if page.audit is None:
         lines.append(
-            {"what": "Not measured yet", "text": "Run whyclust audit, or wc.audit(model, X), to measure it."}
+            {
+                "what": "Not measured yet",
+                "text": "Whether the clusters come back on other rows, and whether the columns named here are "
+                "those that count, was not tried. To measure it, add --audit to whyclust explain, or in Python "
+                "call ex.to_html(audit=wc.audit(model, X)).",
+            }
         )
     return {"grade": grade, "lines": lines}
 
