@@ -12,7 +12,9 @@ export function signed(value: number, largest = Math.abs(value)): string {
   const decimals = Math.max(0, 2 - Math.floor(Math.log10(largest || 1)));
   const kept = Number(Number(value.toPrecision(3)).toFixed(Math.min(decimals, 100)));
   if (kept === 0) return value === 0 ? '0' : '≈ 0';
-  return kept > 0 ? `+${number(kept, 3)}` : number(kept, 3);
+  const own = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(kept))));
+  const text = Math.abs(kept) >= 1e4 || own > 8 ? number(kept, 3) : kept.toFixed(Math.min(decimals, own));
+  return kept > 0 ? `+${text}` : text;
 }
 
 export function percent(share: number): string {

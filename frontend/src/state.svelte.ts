@@ -59,6 +59,7 @@ class View {
   }
 
   select(row: number | null) {
+    this.row = row; // the address tells of it later, and keys may be faster
     this.go(this.route, row);
   }
 }
