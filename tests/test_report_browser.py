@@ -262,6 +262,18 @@ def test_whatever_things_are_called_stays_text(driver, tmp_path):
     assert driver.title == " ".join(HOSTILE[1].split())
 
 
+def test_a_row_whose_label_the_surrogate_does_not_give(driver, tmp_path):
+    frame = customers().iloc[:, :4]
+    labels = KMeans(3, n_init=1, random_state=0).fit_predict(frame)
+    labels[7] = (labels[7] + 1) % 3
+    explained = wc.explain(labels, frame)
+    assert explained.evidence[7] < 0
+    path = explained.to_html(tmp_path / "labels.html")
+    go(driver, path, "#/?row=7")
+    shown(driver, f"Its label is cluster {labels[7]}, but the surrogate")
+    shown(driver, f"takes it for cluster {explained.competitors[7]}")
+
+
 def test_a_page_without_rows_has_none(driver, tmp_path):
     frame = customers().set_axis([f"secret-{row}" for row in range(240)], axis=0)
     model = make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)).fit(frame.iloc[:, :4])
