@@ -35,7 +35,14 @@ def opened(folder: Path, *, webgl: bool = True):
     if not webgl:
         options.add_argument("--disable-3d-apis")
     options.add_argument(f"--user-data-dir={folder / 'profile'}")
-    options.add_experimental_option("prefs", {"download.default_directory": str(folder / "downloads")})
+    options.add_experimental_option(
+        "prefs",
+        {
+            "download.default_directory": str(folder / "downloads"),
+            # a second file without being asked
+            "profile.default_content_setting_values.automatic_downloads": 1,
+        },
+    )
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:

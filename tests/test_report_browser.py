@@ -1,6 +1,7 @@
 """The report as a reader uses it: opened from a file, in a browser, by clicks."""
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,15 @@ def pick_a_point(driver):
     until(driver, "return location.hash.includes('row=')")
 
 
+def downloaded(driver, name):
+    path = Path(driver.capabilities["chrome"]["userDataDir"]).parent / "downloads" / name
+    for _ in range(100):
+        if path.exists():
+            break
+        driver.execute_async_script("setTimeout(arguments[0], 100)")
+    return path
+
+
 def test_from_the_map_to_a_download(driver, page, explained):
     go(driver, page)
     pick_a_point(driver)
@@ -108,17 +118,65 @@ def test_from_the_map_to_a_download(driver, page, explained):
     north = int((explained.data["region"] == "north").sum())
     shown(driver, f"{north} of 240 rows")
     click(driver, "CSV")
-    downloads = Path(driver.capabilities["chrome"]["userDataDir"]).parent / "downloads"
-    for _ in range(100):
-        if (downloads / "rows.csv").exists():
-            break
-        until(driver, "return true")
-        driver.execute_async_script("setTimeout(arguments[0], 100)")
-    rows = pd.read_csv(downloads / "rows.csv")
+    rows = pd.read_csv(downloaded(driver, "rows.csv"))
     assert len(rows) == north
     own = explained.data.loc[rows["row"].tolist()]
     np.testing.assert_allclose(rows["age"], own["age"], rtol=1e-6)
     assert rows["region"].tolist() == own["region"].tolist()
+
+
+def first_row(driver):
+    return until(driver, "return document.querySelector('#page tbody th button')?.innerText")
+
+
+def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
+    go(driver, page)
+    click(driver, "Doubtful rows")
+    shown(driver, "Doubtful rows first")
+    order = np.argsort(explained.evidence)
+    assert first_row(driver) == str(explained.index[order[0]])
+    click(driver, first_row(driver), within="#page tbody")
+    shown(driver, "It is doubtful: no other row of its cluster is nearer to it.")
+    driver.execute_script(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))"
+    )
+    until(driver, "return location.hash.endsWith('row=' + arguments[0])", int(order[1]))
+    driver.refresh()
+    until(
+        driver,
+        "return document.querySelector('#page aside h2')?.innerText === arguments[0]",
+        f"Row {explained.index[order[1]]}",
+    )
+    assert first_row(driver) == str(explained.index[order[0]])
+
+
+def test_a_table_is_filtered_by_a_category(driver, page, explained):
+    go(driver, page, "#/table")
+    shown(driver, "240 of 240 rows")
+    for label, text in (("Column", "region"), ("Its value", "west")):
+        driver.execute_script(
+            """const one = [...document.querySelectorAll('#page select')].find((one) =>
+                 (one.getAttribute('aria-label') ?? one.labels[0].innerText).startsWith(arguments[0]));
+               one.value = [...one.options].find((option) => option.text === arguments[1]).value;
+               one.dispatchEvent(new Event('change', { bubbles: true }));""",
+            label,
+            text,
+        )
+    shown(driver, f"{(explained.data['region'] == 'west').sum()} of 240 rows")
+
+
+def test_bars_are_saved_as_a_drawing(driver, page, explained):
+    go(driver, page, "#/?row=5")
+    shown(driver, "Save as")
+    click(driver, "SVG")
+    name, cluster = explained.index[5], explained.clusters[5]
+    path = downloaded(driver, f"Row-{name}-why-cluster-{cluster}.svg")
+    texts = [one.text for one in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == f"Row {name}: why cluster {cluster}"
+    assert all(any(text.startswith(f"{one} = ") for text in texts) for one in explained.feature_names)
+    assert float(texts[-1]) == pytest.approx(explained.explained[5], rel=5e-3)
+    click(driver, "PNG of these bars")
+    assert downloaded(driver, f"Row-{name}-why-cluster-{cluster}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_sums_are_those_of_the_explanation(driver, page, explained):
@@ -200,8 +258,20 @@ def test_whatever_things_are_called_stays_text(driver, tmp_path):
             "return window.evil === undefined && document.querySelector('#page img') === null"
         )
     go(driver, path, "#/table")
-    shown(driver, HOSTILE[0][:20])
+    shown(driver, HOSTILE[0][:16])  # long names lose their middle
     assert driver.title == " ".join(HOSTILE[1].split())
+
+
+def test_a_row_whose_label_the_surrogate_does_not_give(driver, tmp_path):
+    frame = customers().iloc[:, :4]
+    labels = KMeans(3, n_init=1, random_state=0).fit_predict(frame)
+    labels[7] = (labels[7] + 1) % 3
+    explained = wc.explain(labels, frame)
+    assert explained.evidence[7] < 0
+    path = explained.to_html(tmp_path / "labels.html")
+    go(driver, path, "#/?row=7")
+    shown(driver, f"Its label is cluster {labels[7]}, but the surrogate")
+    shown(driver, f"takes it for cluster {explained.competitors[7]}")
 
 
 def test_a_page_without_rows_has_none(driver, tmp_path):

@@ -14,6 +14,11 @@ export function clusterColour(code: number): string {
   return hexOf(hue, 62, [42, 55, 66][code % 3]);
 }
 
+// Tol's, for categories: colours that no cluster has, so that none is taken for one.
+const KINDS = ['#7a6fd0', '#ddcc77', '#117733', '#cc6677', '#88ccee', '#a0406f', '#44aa99', '#999933'];
+/** Colours of the most frequent categories of a column; the others are grey. */
+export const kindColour = (place: number): string => KINDS[place] ?? NOISE;
+
 function hexOf(hue: number, saturation: number, lightness: number): string {
   const s = saturation / 100, l = lightness / 100;
   const part = (n: number) => {

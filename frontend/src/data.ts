@@ -162,3 +162,12 @@ export function clusterTitle(code: number): string {
   if (!one) return values.others[code - values.clusters.length] ?? '';
   return one.noise ? 'Noise' : `Cluster ${one.id}`;
 }
+
+/** The same within a sentence; ids keep their letters. */
+export function clusterInText(code: number): string {
+  return clusterTitle(code).replace(/^(Cluster |Noise$)/, (word) => word.toLowerCase());
+}
+
+const known = values.clusters?.flatMap((one, code) => (one.noise ? [] : [code])) ?? [];
+/** Pairs by the places of their clusters in the list of clusters; Python counts without noise. */
+export const pairs = new Map<string, Pair>((values.pairs?.pairs ?? []).map((pair) => [`${known[pair.from]}/${known[pair.to]}`, pair]));

@@ -7,9 +7,14 @@ export function number(value: number, digits = 4): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-export function signed(value: number, digits = 3): string {
-  const text = number(Number(value.toPrecision(digits)), digits);
-  return value > 0 ? `+${text}` : text;
+/** With a sign, and no more decimals than the largest of the numbers beside it has with three digits. */
+export function signed(value: number, largest = Math.abs(value)): string {
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(largest || 1)));
+  const kept = Number(Number(value.toPrecision(3)).toFixed(Math.min(decimals, 100)));
+  if (kept === 0) return value === 0 ? '0' : '≈ 0';
+  const own = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(kept))));
+  const text = Math.abs(kept) >= 1e4 || own > 8 ? number(kept, 3) : kept.toFixed(Math.min(decimals, own));
+  return kept > 0 ? `+${text}` : text;
 }
 
 export function percent(share: number): string {
@@ -27,6 +32,9 @@ export function shown(value: number | string | boolean | null | undefined): stri
   return typeof value === 'number' ? number(value) : String(value);
 }
 
+/** Long texts lose their middle: names of questions and files often differ at their ends. */
 export function short(text: string, most = 40): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  if (text.length <= most) return text;
+  const end = Math.floor((most - 1) / 3);
+  return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }

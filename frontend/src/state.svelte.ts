@@ -5,7 +5,7 @@ export type Route =
   | { page: 'overview' }
   | { page: 'cluster'; code: number }
   | { page: 'pairs'; from?: number; to?: number }
-  | { page: 'table' }
+  | { page: 'table'; doubtful?: boolean; code?: number } // the rows nearest to a border first, of one cluster
   | { page: 'words' };
 
 function read(hash: string): { route: Route; row: number | null } {
@@ -19,7 +19,7 @@ function read(hash: string): { route: Route; row: number | null } {
   const route: Route =
     page === 'cluster' && numbers.length ? { page: 'cluster', code: numbers[0] }
     : page === 'pairs' ? { page: 'pairs', from: numbers[0], to: numbers[1] }
-    : page === 'table' ? { page: 'table' }
+    : page === 'table' ? (rest[0] === 'doubtful' ? { page: 'table', doubtful: true, code: numbers[0] } : { page: 'table' })
     : page === 'words' ? { page: 'words' }
     : { page: 'overview' };
   return { route, row: held && known !== undefined && known < held.count ? known : null };
@@ -30,6 +30,7 @@ export function addressOf(route: Route, position: number | null): string {
     route.page === 'overview' ? '/'
     : route.page === 'cluster' ? `/cluster/${route.code}`
     : route.page === 'pairs' ? (route.to === undefined ? '/pairs' : `/pairs/${route.from}/${route.to}`)
+    : route.page === 'table' && route.doubtful ? `/table/doubtful${route.code === undefined ? '' : `/${route.code}`}`
     : `/${route.page}`;
   return `#${path}${position === null ? '' : `?row=${position}`}`;
 }
@@ -42,6 +43,8 @@ class View {
   start() {
     const follow = () => {
       const found = read(location.hash);
+      // Another page begins at its top; another row leaves the reader where they are.
+      if (addressOf(found.route, null) !== addressOf(this.route, null) && !(found.route.page === 'pairs' && this.route.page === 'pairs')) window.scrollTo(0, 0);
       this.route = found.route;
       this.row = found.row;
       // The words were hidden when the browser looked for the place in them.
@@ -56,6 +59,7 @@ class View {
   }
 
   select(row: number | null) {
+    this.row = row; // the address tells of it later, and keys may be faster
     this.go(this.route, row);
   }
 }

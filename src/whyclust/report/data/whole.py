@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from whyclust.report.sections import Page
 
 
+# What an audit asks, in words of people who have not heard of it.
+ASKED = {
+    "structure": "Are there such clusters?",
+    "stability": "Would they come back?",
+    "faithfulness": "Are the columns named here those that count?",
+}
 # A page without rows tells of no value that fewer have.
 FEWEST = 5
 
@@ -118,9 +124,11 @@ def _trust(page: Page) -> dict[str, Any]:
     grade = "unknown"
     if page.audit is not None:
         grade = {"yes": "yes", "with care": "care", "no": "no"}[page.audit.trusted]
-        lines.append({"what": "Audit", "text": page.audit.verdict[0]})
         lines += [
-            {"what": one.question.capitalize(), "text": f"{one.answer.capitalize()}. {one.reason}"}
+            {
+                "what": ASKED.get(one.question, one.question),
+                "text": f"{one.answer.capitalize()}: {one.reason}.",
+            }
             for one in page.audit.answers
         ]
     fidelity = page.explanation.fidelity
@@ -137,7 +145,12 @@ def _trust(page: Page) -> dict[str, Any]:
             grade = "care"
     if page.audit is None:
         lines.append(
-            {"what": "Not measured yet", "text": "Run whyclust audit, or wc.audit(model, X), to measure it."}
+            {
+                "what": "Not measured yet",
+                "text": "Whether the clusters come back on other rows, and whether the columns named here "
+                "are those that count, was not tried. To measure it, add --audit to whyclust explain, or in "
+                "Python call ex.to_html(path, audit=wc.audit(model, X)).",
+            }
         )
     return {"grade": grade, "lines": lines}
 
