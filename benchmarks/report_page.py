@@ -114,7 +114,7 @@ def page(result: dict[str, Any]) -> str:
         "# The report's page",
         "",
         f"{COLUMNS} columns, eight clusters, k-means. Script and style are {result['bundle kB']} kB. Frames: "
-        "the median of seven, the better of two turns, ours and the barest program's, of the same points.",
+        "the median of five, the best of eight turns, ours and the barest program's, of the same points.",
         "",
         "| rows | MB beyond the bundle | CPU s to write | peak MB, before | peak MB | s to a drawn map "
         "| frame, ms | bare | ratio |",

@@ -5,14 +5,14 @@ const own = document.querySelector('#page canvas').getContext('webgl2');
 // The page's context keeps its program and buffers: drawing again is a whole frame. Reading a pixel waits for it.
 function timed(gl) {
   const taken = [];
-  for (let turn = 0; turn < 7; turn++) {
+  for (let turn = 0; turn < 5; turn++) {
     const start = performance.now();
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.drawArrays(gl.POINTS, 0, rows);
     gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
     taken.push(performance.now() - start);
   }
-  return taken.sort((one, other) => one - other)[3];
+  return taken.sort((one, other) => one - other)[2];
 }
 
 const canvas = document.createElement('canvas');
@@ -44,5 +44,6 @@ const at = gl.getAttribLocation(program, 'place');
 gl.enableVertexAttribArray(at);
 gl.vertexAttribPointer(at, 2, gl.UNSIGNED_SHORT, true, 0, 0);
 
-const turns = [0, 1].map(() => [timed(gl), timed(own)]);
-return [Math.min(turns[0][0], turns[1][0]), Math.min(turns[0][1], turns[1][1])];
+// By turns, and the best of each: on a busy machine any one may be slow.
+const turns = Array.from({ length: 8 }, () => [timed(gl), timed(own)]);
+return [0, 1].map((place) => Math.min(...turns.map((turn) => turn[place])));
