@@ -1,5 +1,8 @@
 """Two rows compared, rows with the same reason, and groups of reasons."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,3 +149,18 @@ def test_one_reason_is_said():
     assert len(few) == 1 and few.chosen is None and "too few members" in few.describe()
     with pytest.raises(ValueError, match="cluster=7 has no rows in this explanation, expected one of 0, 1"):
         ex.subpatterns(7)
+
+
+def test_sentences_may_use_the_answers():
+    X = load_wine(as_frame=True).data
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=2, random_state=0)).fit(X)
+    ex = wc.explain(model, X)
+    row = ex[5].describe(answers=True).splitlines()
+    assert row == [ex[5].describe(), ex[5].sufficient().describe(), ex[5].smallest_change(0).describe()]
+    told = ex.describe(answers=True).splitlines()
+    rules = [ex.rules(cluster)[0].describe() for cluster in (0, 1, 2)]
+    assert told[:6] == [*ex.describe().splitlines(), *rules]
+    assert all(one.startswith(f"Cluster {place}") for place, one in enumerate(told[6:]))
+    # Answers that a clustering has not are left out, not refused.
+    loaded = wc.load(ex.save(Path(tempfile.mkdtemp()) / "ex.npz"))
+    assert loaded[5].describe(answers=True) == loaded[5].describe()

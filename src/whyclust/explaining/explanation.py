@@ -344,16 +344,19 @@ class Explanation(Answering, Showing):
     def _summaries(self) -> dict[int, Summary]:
         return {}
 
-    def describe(self, *, top: int = 3) -> str:
+    def describe(self, *, top: int = 3, answers: bool = False) -> str:
         """Return plain sentences: about the one row, or about each cluster.
 
         Parameters
         ----------
         top : int
             How many features to name.
+        answers : bool
+            Whether to add which columns suffice, what would move the row, and rules: that takes seconds.
         """
         whole_number("top", top, 0)
-        return reach("describe_row")(self, top) if len(self) == 1 else reach("describe_clusters")(self, top)
+        told = reach("describe_row" if len(self) == 1 else "describe_clusters")(self, top)
+        return "\n".join([told, *reach("answers_in_words")(self)]) if answers else told
 
     @property
     def plot(self) -> Plots:

@@ -20,6 +20,7 @@ _ON_USE = {
     "Plots": "whyclust.plots",
     "Prepared": "whyclust.perturbing.subject",
     "answer": "whyclust.baselines.answers",
+    "answers_in_words": "whyclust.answers.in_words",
     "check_method": "whyclust.baselines.answers",
     "save": "whyclust.saving",
     "sufficient": "whyclust.answers.sufficient",
