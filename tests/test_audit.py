@@ -51,6 +51,7 @@ def test_separated_clusters_are_trusted():
     assert found.trusted == "yes"
     assert found.verdict[0].startswith("Yes: 3.0 of 3 clusters stand apart")
     assert "all 3 clusters come back" in found.verdict[0]
+    assert found.describe().splitlines() == found.verdict
     assert "the relevances are faithful" in found.verdict[0]
     assert [(one.question, one.answer) for one in found.answers] == [
         ("structure", "yes"),
