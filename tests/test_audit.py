@@ -51,6 +51,7 @@ def test_separated_clusters_are_trusted():
     assert found.trusted == "yes"
     assert found.verdict[0].startswith("Yes: 3.0 of 3 clusters stand apart")
     assert "all 3 clusters come back" in found.verdict[0]
+    assert found.describe().splitlines() == found.verdict
     assert "the relevances are faithful" in found.verdict[0]
     assert [(one.question, one.answer) for one in found.answers] == [
         ("structure", "yes"),
@@ -553,9 +554,12 @@ def test_another_method_is_ahead_only_where_the_whole_interval_says_so():
 def test_neon_has_one_spelling_in_a_sentence():
     worse, better = [80.0, 82, 81, 83], [95.0, 97, 96, 98]
     told = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=worse)).sentences
-    assert "Best here is NEON; it is ahead of ig." in told
+    assert "Of the methods of explaining, best here is NEON; it is ahead of ig." in told
     told = judge(APART, refits_of([0.9, 0.9]), comparison_of(**FAITHFUL, ig=better)).sentences
-    assert any(sentence.startswith("Best here is ig; NEON is behind ig (by ") for sentence in told)
+    assert any(
+        sentence.startswith("Of the methods of explaining, best here is ig; NEON is behind ig (by ")
+        for sentence in told
+    )
 
 
 def test_a_cluster_is_as_stable_as_the_less_stable_refits_say():

@@ -333,3 +333,13 @@ def test_standing_apart_literally():
     assert moved.agreement == pytest.approx(shared.mean(), abs=1e-12)
     back = np.clip((shared - LEAST_SHARED) / (1 - LEAST_SHARED), 0, 1)
     np.testing.assert_allclose(moved.standing(), expected * back, rtol=1e-12)
+
+
+def test_a_choice_is_shown_in_a_sentence():
+    choice = choose_k(np.random.default_rng(0).normal(size=(60, 2)), k_max=4, random_state=0)
+    assert repr(choice) == f"<ChosenK: {choice.describe()}>"
+
+
+def test_texts_are_told_what_to_do():
+    with pytest.raises(ValueError, match="TfidfVectorizer, then TruncatedSVD"):
+        choose_k(["a cat", "a dog", "a mouse"])

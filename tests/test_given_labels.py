@@ -666,3 +666,12 @@ def test_floats_beside_an_index_are_told_to_be_no_labels():
 def test_errors_show_plain_row_labels():
     with pytest.raises(ValueError, match=r"different indexes \(0 is in one of them only\)"):
         wc.explain(pd.Series(CODES), X.set_axis(np.arange(90) + 3))
+
+
+@pytest.mark.parametrize("ask", [wc.explain, wc.audit])
+def test_the_name_of_a_column_is_no_labels(ask):
+    frame = pd.DataFrame({"kind": ["a", "b"] * 10, "size": range(20)})
+    with pytest.raises(TypeError, match=r"pass the column .* X\['kind'\] and X.drop\(columns='kind'\)"):
+        ask("kind", frame)
+    with pytest.raises(TypeError, match="expected a fitted model or a label for each row"):
+        ask("leiden", frame)

@@ -1,5 +1,7 @@
 """Rules: conditions in the user's units, found by relevance, measured on rows that did not find them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -297,3 +299,25 @@ def test_conditions_in_words():
         "member is 1",
     ]
     assert [one.n_comparisons for one in told] == [1, 1, 1, 1]
+
+
+def test_of_few_rows_it_is_told_how_many(wine):
+    """A share of four rows would be weighted by the sizes of clusters, and no share of four rows."""
+    rule, counts = wine.rules(0)[0], []
+    for seed in range(4):
+        some = wine[np.random.default_rng(seed).choice(len(wine), 40, replace=False)]
+        split = _Split.of(some.labels, seed)
+        for one in some.rules(random_state=seed):
+            held = split.held_out[one.matches(some.data)[split.held_out]]
+            right = int((some.labels[held] == one.cluster).sum())
+            assert one.rows == len(held)
+            if 1 < one.rows < 10 and right > 1:
+                counts.append(right)
+                assert f": {right} of the {one.rows} rows that match are, and" in one.describe()
+    assert len(counts) > 4
+    few = {"named": "cluster 0", "members": 3, "coverage": 1 / 3}
+    assert ": 1 of the 4 rows that match is, and 33% of" in replace(rule, rows=4, **few).describe()
+    assert ": the only row that matches is, and" in replace(rule, rows=1, **few).describe()
+    few["coverage"] = 0.0
+    assert ": none of the 2 rows that match is, and 0% of" in replace(rule, rows=2, **few).describe()
+    assert ": the only row that matches is not, and" in replace(rule, rows=1, **few).describe()

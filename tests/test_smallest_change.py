@@ -17,6 +17,7 @@ import whyclust as wc
 from whyclust.answers._changeable import Asked, Changeable
 from whyclust.answers._projection import nearest, sparsest
 from whyclust.answers._regions import Piece
+from whyclust.answers.smallest_change import _one
 from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
 
 FLAT = {
@@ -470,3 +471,8 @@ def test_sentences_name_the_largest_changes(people):
     missing = people[2].smallest_change(3, fixed=["age", "income", "city", "member"])
     assert "instead of missing" in missing.describe()
     assert repr(missing).startswith("<SmallestChange of row 3 to cluster")
+
+
+def test_what_rounding_leaves_of_a_zero_is_zero():
+    assert _one("age", 0.0809, 1.39e-17) == "age were 0 instead of 0.0809"
+    assert _one("age", 0.0809, 1.39e-5) != "age were 0 instead of 0.0809"

@@ -445,3 +445,16 @@ def test_bent_borders_and_thresholds_make_rows():
     X = np.random.default_rng(0).normal(size=(100, 3))
     for model in (GaussianMixture(3, random_state=0), KernelKMeans(3, random_state=0)):
         assert FlatJudge.of(wc.neuralize(model.fit(X)), X) is None
+
+
+def test_all_columns_are_no_answer_for_a_cluster():
+    """They suffice for every row of every cluster, so that this says nothing of one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    answer = wc.explain(KMeans(8, n_init=2, random_state=0).fit(X), X, feature_names=list("abc")).sufficient()
+    assert 3 in answer.sizes
+    assert "a, b and c" not in answer.by_cluster()["columns"].tolist()
+    assert "a, b and c suffice" not in answer.describe(top=9)
+    lines = answer.describe().splitlines()
+    assert len(lines) == 8
+    assert any("no few columns suffice for many of its rows; most need 3 columns" in line for line in lines)

@@ -416,3 +416,19 @@ def test_clusters_sort_as_people_count(tmp_path):
     fidelity = page[page.index('class="fidelity"') :]
     lines = re.findall(r'<th scope="row" class="name">(\d+)<', fidelity[: fidelity.index("</table>")])
     assert lines == expected
+
+
+def test_a_mean_at_an_end_is_not_middling():
+    """Of three means 0, 0.4 and 20 the second is the middle one, but as low as the first to a reader."""
+    names = [one.name for one in placed(0.0, 0.4, 20.0, spread=0.02).summary()]
+    assert not any("middling" in name for name in names)
+    assert "middling income" in [one.name for one in placed(0.0, 3.0, 20.0, spread=0.02).summary()]
+
+
+def test_columns_that_are_called_mean_are_not_told_twice():
+    ex = placed(0.0, 5.0, 20.0)
+    renamed = wc.explain(
+        KMeans(3, n_init=1, random_state=0).fit(ex.data), ex.data, feature_names=["Mean area"]
+    )
+    told = renamed.describe()
+    assert "Its average Mean area is" in told and "mean mean" not in told.lower()

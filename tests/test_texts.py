@@ -269,3 +269,10 @@ def test_word_weights_as_a_step_of_their_own(settings):
     bent = make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True), clusters).fit(texts)
     with pytest.raises(TypeError, match="TfidfTransformer with sublinear_tf"):
         wc.explain(bent, texts)
+
+
+def test_words_are_told_by_their_weight():
+    texts = ["cat mouse", "cat purr", "stocks fell", "stocks rose"]
+    model = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=3, random_state=0)).fit(texts)
+    told = wc.explain(model, texts).describe(top=1)
+    assert 'Its mean weight of "cat" is above cluster 0' in told and "Its mean cat" not in told

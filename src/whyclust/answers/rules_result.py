@@ -21,6 +21,9 @@ from whyclust.telling.sentences import join
 if TYPE_CHECKING:
     import pandas as pd
 
+# Of fewer rows it is told how many a rule is right for, not which share.
+_FEW_ROWS = 10
+
 
 @dataclass(frozen=True, eq=False)
 class RuleReader:
@@ -106,9 +109,19 @@ class Rule:
         begin = f"If {_as_clause(self)}, a row is in {self.named}: "
         if not self.rows:
             return f"{begin}no row that was held out matches, so it is not known how often that is right."
-        are = f"{percent(self.precision)} of the {counted(self.rows, 'row')} that match"
-        are = are if self.rows > 1 else f"{are}es"
-        return f"{begin}{are} are, and {percent(self.coverage)} of its rows match."
+        return f"{begin}{self._right()}, and {percent(self.coverage)} of its rows match."
+
+    def _right(self) -> str:
+        """How many of the rows that match are in the cluster; of few rows a share would say too much."""
+        if self.rows >= _FEW_ROWS:
+            return f"{percent(self.precision)} of the {counted(self.rows, 'row')} that match are"
+        right = round(self.coverage * self.members)
+        if self.rows == 1:
+            return f"the only row that matches is{'' if right else ' not'}"
+        none = f"none of the {self.rows} rows that match is"
+        return (
+            f"{right} of the {self.rows} rows that match {'is' if right == 1 else 'are'}" if right else none
+        )
 
 
 def _as_clause(rule: Rule) -> str:

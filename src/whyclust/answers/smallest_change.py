@@ -87,6 +87,7 @@ class SmallestChange:
 def _one(column: str, before: Any, after: Any) -> str:
     """A change in words; what is missing is a number that is none, or nothing."""
     if _is_number(before) and _is_number(after) and before == before:
+        after = 0.0 if abs(after) < 1e-12 * abs(before) else after  # what rounding leaves of a zero
         told = compared(float(after), float(before))
         return f"{column} were {told[0]} instead of {told[1]}"
     shown = number(float(after)) if _is_number(after) else str(after)

@@ -274,6 +274,8 @@ class _Answering:
             )
             counted = []
             for columns in self._asked_sets(mine, often):
+                if len(columns) == len(self.readable) > 1:
+                    continue  # all columns suffice for every row of every cluster
                 told = self._told(mine, np.array(columns))
                 suffices = told >= self.search.target
                 if suffices.any():

@@ -201,8 +201,9 @@ class Sufficient:
                 f"{one.share:.0%} of its rows"
                 for one in best
             ]
-            if best and (best[0].share < _MANY or len(best[0].columns) > _FEW_COLUMNS):
-                sizes = self.sizes[(self.clusters == cluster) & (self.status == SUFFICES)]
+            sizes = self.sizes[(self.clusters == cluster) & (self.status == SUFFICES)]
+            few = best and best[0].share >= _MANY and len(best[0].columns) <= _FEW_COLUMNS
+            if not few and (best or len(sizes)) and top:
                 most = counted(int(np.median(sizes)), "column") if len(sizes) else "other columns"
                 told = [f"no few columns suffice for many of its rows; most need {most} of their own"]
             parts = ["; ".join(told)] if told else []

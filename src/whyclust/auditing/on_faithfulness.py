@@ -135,7 +135,7 @@ def _methods(comparison: Comparison) -> str:
         if names:
             parts.append(f"{phrase} {', '.join(names)}")
     best = "NEON; it" if comparison.best == "neon" else f"{comparison.best}; NEON"
-    told = f"Best here is {best} is {'; '.join(parts)}"
+    told = f"Of the methods of explaining, best here is {best} is {'; '.join(parts)}"
     behind = others[others["neon_is"] == "behind"]
     if len(behind):
         first = behind.iloc[0]

@@ -79,6 +79,10 @@ class Audit:
         """The method with the largest area."""
         return self.comparison.best
 
+    def describe(self) -> str:
+        """The verdict, a line for each of its sentences."""
+        return "\n".join(self.verdict)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain values: numbers, text, lists and dictionaries."""
         kept = {

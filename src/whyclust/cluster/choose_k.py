@@ -35,7 +35,7 @@ _MOST_ALTERNATIVES = 3
 _MOST_SHOWN = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChosenK:
     """A number of clusters, and what speaks for it and for others.
 
@@ -84,6 +84,9 @@ class ChosenK:
         others = [(k, value) for k, value in self.support.items() if k not in (1, self.k)]
         ranked = sorted(others, key=lambda pair: (-pair[1], pair[0]))
         return [pair for pair in ranked if pair[1] > ONE_CLUSTER][:_MOST_ALTERNATIVES]
+
+    def __repr__(self) -> str:
+        return f"<ChosenK: {self.describe()}>"
 
     def describe(self) -> str:
         """Say in a sentence or two which k was chosen, and how well it is supported."""
@@ -234,7 +237,10 @@ def _checked(X: Any) -> FloatArray:
     try:
         rows = np.array(X, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError("X holds more than numbers, expected a table of numbers: encode the rest.") from None
+        raise ValueError(
+            "X holds more than numbers, expected a table of numbers: encode categories (OneHotEncoder), and "
+            "texts (TfidfVectorizer, then TruncatedSVD)."
+        ) from None
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"X has the shape {rows.shape}, expected rows and columns.")
     if not np.isfinite(rows).all():

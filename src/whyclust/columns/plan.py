@@ -224,7 +224,8 @@ def plan_columns(
         found = "; ".join(f"'{name}' {reason}" for name, reason in list(dropped.items())[:4])
         raise ValueError(
             f"no column can be used for clustering ({found or 'all were left out'}): "
-            "expected at least one numeric or categorical column with different values."
+            "expected at least one numeric or categorical column with different values. Texts are explained "
+            "from Python, by a pipeline that begins with a vectorizer."
         )
     notes = [one.note for one in decisions.values() if one.note]
     notes += _missing_notes(columns, n_rows)
@@ -252,7 +253,8 @@ def _scale_notes(columns: Collection[ColumnPlan], scale: str) -> list[str]:
         return [
             f"Some numbers are more than {FAR:g} standard deviations from the mean. So that they do not "
             f"become clusters of their own, these columns are scaled by median and quartiles and limited to "
-            f"{LIMIT:g} of these: {listed(limited)}. Scale 'standard' takes them as they are."
+            f"{LIMIT:g} times the spread that the quartiles tell: {listed(limited)}. Scale 'standard' "
+            "takes them as they are."
         ]
     numbers = [one.scaling for one in columns if one.scaling is not None]
     if scale == NONE and len(numbers) > 1:

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+from whyclust._frames import is_frame
 from whyclust.inputs.annotated import is_annotated, labels_in
 from whyclust.inputs.reading import read_input
 from whyclust.network.vectorizers import behind_vectorizer
@@ -35,6 +36,8 @@ def handed_in(
             "The first argument is an AnnData, expected labels or a model: wc.explain('leiden', adata), "
             "where 'leiden' is a column of adata.obs, or wc.explain(model, adata)."
         )
+    if isinstance(model, str) and not is_annotated(X):
+        raise TypeError(_told_name(model, X))
     note = ""
     if is_annotated(X):
         if isinstance(model, str):
@@ -53,6 +56,14 @@ def handed_in(
     if background is not None:
         background = reader.read(background, "background")
     return rest, reader.read(X), background
+
+
+def _told_name(name: str, X: Any) -> str:
+    """What to do about the name of a column, which stands for labels only where X is an AnnData."""
+    told = f"The first argument is the text {name!r}, expected a fitted model or a label for each row"
+    if is_frame(X) and name in list(X.columns):
+        return f"{told}: pass the column and leave it out of X, X[{name!r}] and X.drop(columns={name!r})."
+    return f"{told}: pass the model itself, or the labels."
 
 
 def _labelled(labels: Any, adata: Any, key: str) -> tuple[Any, Any, str]:

@@ -110,18 +110,30 @@ def standing_sentence(explanation: Explanation, column: str, standing: Standing)
         return f"Its {column} is missing in all rows."
     if standing.category is not None:
         return _category_sentence(explanation, column, standing)
+    mean = _mean(column, words=explanation.kind.has_words)
     if standing.against is None:
         known = np.isfinite(standing.inside)
-        return f"Its mean {column} is {number(standing.inside)}." if known else f"Its {column} counts."
+        return f"{mean} is {number(standing.inside)}." if known else f"Its {column} counts."
     rival = bare(explanation, standing.against)
     here, there = compared(standing.inside, standing.there)
     if standing.direction == "similar":
         return f"Its {column} counts, though the mean is about that of {rival} ({here} against {there})."
     if standing.extreme:
-        return f"Its mean {column} is the {_end(standing)} ({here}, against {there} in {rival})."
+        return f"{mean} is the {_end(standing)} ({here}, against {there} in {rival})."
     sides = ("above", "below") if standing.above else ("below", "above")
     but = "" if standing.other_side is None else f" and {sides[1]} {bare(explanation, standing.other_side)}"
-    return f"Its mean {column} is {sides[0]} {rival} ({here} against {there}){but}."
+    return f"{mean} is {sides[0]} {rival} ({here} against {there}){but}."
+
+
+def _mean(column: str, *, words: bool) -> str:
+    """The subject of a sentence on a column's mean.
+
+    >>> _mean("age", words=False), _mean("mean area", words=False), _mean("cat", words=True)
+    ('Its mean age', 'Its average mean area', 'Its mean weight of "cat"')
+    """
+    if words:
+        return f'Its mean weight of "{column}"'
+    return f"Its {'average' if column.lower().startswith('mean') else 'mean'} {column}"
 
 
 def _end(standing: Standing) -> str:

@@ -23,6 +23,8 @@ from whyclust.moments.columns import ColumnMoments
 _SIMILAR = 0.1
 # A side with less of a column's weight is not told: the cluster lies above or below, not between.
 _A_SIDE = 0.05
+# A mean within this part of the way from one end of all clusters to the other is not in the middle.
+_AN_END = 0.1
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,7 @@ class Compared:
             np.where(between, ids[second], no_one),
             above & told,
             told & (n_others > 1) & (np.where(above, n_below, n_above) == n_others),
-            levels(n_below, n_above),
+            levels(n_below, n_above, _place(means, own, noise)),
         )
 
     def __getitem__(self, position: int) -> Standing:
@@ -268,12 +270,28 @@ class Compared:
         )
 
 
-def levels(n_below: NDArray, n_above: NDArray) -> NDArray:
+def levels(n_below: NDArray, n_above: NDArray, place: NDArray) -> NDArray:
     """Words for the place among all clusters: high in the upper third of them, low in the lower.
 
-    >>> levels(np.array([2, 1, 1, 0]), np.array([0, 1, 2, 0])).tolist()
+    Of the others those are middling whose mean is not at an end: `place` is 0 at the lowest mean of all
+    clusters, and 1 at the highest.
+
+    >>> levels(np.array([2, 1, 1, 0]), np.array([0, 1, 2, 0]), np.array([1.0, 0.3, 0.2, 0.0])).tolist()
     ['high', 'middling', 'low', '']
+    >>> levels(np.array([1, 1]), np.array([1, 1]), np.array([0.03, 0.98])).tolist()
+    ['low', 'high']
     """
     total = n_below + n_above
-    words = np.where(3 * n_below <= total, "low", np.where(3 * n_below >= 2 * total, "high", "middling"))
+    middle = np.where(place < _AN_END, "low", np.where(place > 1 - _AN_END, "high", "middling"))
+    words = np.where(3 * n_below <= total, "low", np.where(3 * n_below >= 2 * total, "high", middle))
     return np.where(total > 0, words, "")
+
+
+def _place(means: NDArray, own: int, noise: NDArray) -> NDArray:
+    """Where the cluster's means lie between the lowest (0) and the highest (1) of all but noise."""
+    clusters = means[~noise | (np.arange(len(means)) == own)]
+    lowest = np.where(np.isfinite(clusters), clusters, np.inf).min(axis=0)
+    highest = np.where(np.isfinite(clusters), clusters, -np.inf).max(axis=0)
+    ordered = np.isfinite(means[own]) & (highest > lowest)
+    with np.errstate(invalid="ignore"):
+        return np.where(ordered, (means[own] - lowest) / np.where(ordered, highest - lowest, 1.0), 0.5)
