@@ -207,7 +207,8 @@ def test_dates_keep_the_order_of_day_and_month(tmp_path):
     new = read_table(path, reading=result.network.reading)
     expected = as_years(pd.Series(pd.to_datetime(["2020-03-04"])))[0]
     np.testing.assert_allclose(new.frame["day"], [expected, np.nan, np.nan], rtol=0, atol=1e-12)
-    assert "In 1 of 3 rows column 'day' holds no date" in new.notes[0]
+    # The first table had no gaps, so this one is told as well.
+    assert "In 2 of 3 rows column 'day' holds no date as the model's table had them ('soon')" in new.notes[0]
     # Dates are dates, and years are years.
     same = pd.DataFrame({"day": dates, "other": [place % 7 for place in range(N_ROWS)]})
     years = same.assign(day=as_years(same["day"]))
@@ -220,6 +221,79 @@ def test_arrays_and_older_files_are_taken_as_they_are():
     network = explain_table(Table(frame), k=2).network
     assert network.reading is not None
     assert np.array_equal(network.predict(frame.to_numpy()), network.predict(frame))
+
+
+def reading_of(**spellings):
+    numbers = np.random.default_rng(0).normal(size=(20, len(spellings)))
+    frame = pd.DataFrame(numbers, columns=list(spellings))
+    return Reading.of(plan_table(frame), spellings)
+
+
+@pytest.mark.parametrize(
+    ("kept", "age", "price", "expected", "told"),
+    [
+        (False, ["30,5", "41"], ["$1.250", "$900"], [1250, 900], ["commas", "points"]),
+        (True, ["30.5", "41"], ["1,250", "900"], [1250, 900], ["points", "commas"]),
+        # Nothing shows it, or the column's own mark is shown elsewhere: as in the first table.
+        (False, ["30", "41"], ["$1.250", "$900"], [1.25, 900], None),
+        (False, ["30.5", "41"], ["$1.250", "$900"], [1.25, 900], None),
+    ],
+)
+def test_a_sign_has_one_meaning_in_all_new_columns(kept, age, price, expected, told):
+    reading = reading_of(age=Spelling(comma=kept), price=Spelling(comma=kept, currency="$"))
+    frame, notes = reading.apply(pd.DataFrame({"price": price, "age": age}))
+    np.testing.assert_array_equal(frame["price"], expected)
+    note = (
+        f"Decimal {told[0]} were read in 'age', 'price', where the model's table has {told[1]}."
+        if told
+        else ""
+    )
+    assert notes == ([note] if told else [])
+
+
+def test_columns_that_show_both_marks_keep_each_its_own():
+    reading = reading_of(**dict.fromkeys(("age", "price", "tax"), Spelling(comma=False)))
+    given = pd.DataFrame({"age": ["30,5"], "price": ["1.250"], "tax": ["0.5"]})
+    frame, notes = reading.apply(given)
+    assert frame.iloc[0].tolist() == [30.5, 1.25, 0.5] and notes == []
+
+
+@pytest.mark.parametrize("gap", ["", None, np.nan, "n/a"])
+def test_gaps_are_told_where_the_first_table_had_none(gap):
+    reading = reading_of(age=Spelling())
+    frame, notes = reading.apply(pd.DataFrame({"age": [gap, 3]}))
+    assert np.isnan(frame["age"].iloc[0]) and frame["age"].iloc[1] == 3
+    assert notes == [
+        "In 1 of 2 rows column 'age' holds no number as the model's table had them (a gap): "
+        "it counts as missing."
+    ]
+
+
+def test_a_column_without_any_number_is_told_whatever_the_first_table_had():
+    plan = plan_table(pd.DataFrame({"age": [1.0, np.nan, 2.0, 3.0, 4.0, 5.0], "other": np.arange(6.0)}))
+    reading = Reading.of(plan, {})
+    given = pd.DataFrame({"age": [np.nan, np.nan], "other": [1.0, 2.0]})
+    assert "In 2 of 2 rows column 'age'" in reading.apply(given)[1][0]
+    # A row by itself may well lack it.
+    assert reading.apply(given.iloc[:1])[1] == []
+
+
+def test_dates_are_no_numbers():
+    frame, notes = reading_of(age=Spelling()).apply(pd.DataFrame({"age": pd.to_datetime(["2020-01-01"] * 2)}))
+    assert frame["age"].isna().all()
+    assert "In 2 of 2 rows column 'age' holds no number" in notes[0] and "'2020-01-01" in notes[0]
+
+
+def test_what_a_file_lacks_is_told_once(tmp_path):
+    rows = [(place % 7 + 0.5, place % 5) for place in range(N_ROWS)]
+    first = read_table(written(tmp_path / "all.csv", [("age", "other"), *rows], ","))
+    network = explain_table(first, k=2).network
+    path = written(tmp_path / "new.csv", [("age", "other"), ("soon", 3), ("", 4)], ",")
+    result = explain_new_rows(read_table(path, reading=network.reading), network)
+    assert [note for note in result.notes if "'age'" in note] == [
+        "In 2 of 2 rows column 'age' holds no number as the model's table had them ('soon'): "
+        "it counts as missing."
+    ]
 
 
 def test_a_reading_leaves_other_columns_alone():

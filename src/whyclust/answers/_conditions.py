@@ -101,7 +101,7 @@ def _quoted(word: str) -> str:
 
 
 def told(value: Any) -> str:
-    """A number in full, as cuts are round; whatever else as it is.
+    """A number in all its digits, as cuts are round; whatever else as it is.
 
     >>> told(33000.0), told(0.55), told("north"), told(1987.0)
     ('33,000', '0.55', 'north', '1987')
@@ -110,8 +110,8 @@ def told(value: Any) -> str:
         return str(value)
     number = float(value) + 0.0
     if number != 0 and not 1e-4 <= abs(number) < 1e15:
-        return f"{number:.10g}"
-    return f"{number:,.10g}" if abs(number) >= 1e4 else f"{number:.10g}"
+        return str(number)
+    return (f"{number:,}" if abs(number) >= 1e4 else str(number)).removesuffix(".0")
 
 
 def as_numbers(values: NDArray) -> NDArray:

@@ -39,6 +39,11 @@ def load_model(path: Path) -> Neuralized:
     return found
 
 
+def _column_told(note: str) -> str:
+    """A note on a column, without what it has for an example."""
+    return note.partition(" as the model's table had them (")[0]
+
+
 def explain_new_rows(
     table: Table,
     network: Neuralized,
@@ -98,6 +103,9 @@ def explain_new_rows(
         explanation = explain_rows(network, read_input(features.set_axis(rows.distinct, axis=0), "the table"))
         explanation = explanation.with_names(names or {})
     told = [" ".join(str(warning.message).split()) for warning in caught]
+    # What the file's reader has told, with the text that it found, is a gap for the model.
+    known_of = {_column_told(note) for note in table.notes}
+    told = [note for note in told if _column_told(note) not in known_of]
     if unused and network.named:
         told.append(f"Columns that the model does not use were left out: {listed(unused)}.")
     notes = list(dict.fromkeys([*table.notes, *rows.notes, *told]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from whyclust.columns.dates import dates_in
 from whyclust.columns.deciding import DATE, FLAG, STEPS
 from whyclust.columns.facts import as_numbers, as_years
-from whyclust.columns.plan import TablePlan
+from whyclust.columns.plan import TablePlan, listed
 from whyclust.inputs.reading import InputTable
 from whyclust.saving.registry import saved
 from whyclust.tables.matching import matched
@@ -65,8 +65,27 @@ class ColumnReading:
                 found = np.array([answers.get(value, str(value)) for value in found], dtype=object)
                 found = found if unknown.any() else found.astype(bool)
             return found, unknown
+        numbers, unread = self._numbers(column)
+        # A model fills gaps in. Where its table had none, or nothing is left, this is to be told.
+        missing = np.isnan(numbers)
+        told = not self.gaps or (len(column) > 1 and missing.all())
+        return numbers, missing if told else unread
+
+    def shown(self, column: pd.Series) -> bool | None:
+        """Whether only a decimal comma, or only a point, is possible in a column of numbers as text."""
+        if self.categories or self.kind == DATE or not _is_text(column):
+            return None
+        return self.spelling.shown([str(word) for word in column.dropna().unique()])
+
+    def with_comma(self, comma: bool) -> ColumnReading:
+        """The same, for a file with another decimal mark."""
+        return replace(self, spelling=replace(self.spelling, comma=comma))
+
+    def _numbers(self, column: pd.Series) -> tuple[NDArray, NDArray]:
         if pd.api.types.is_datetime64_any_dtype(column.dtype):
-            return (as_years(column), np.zeros(len(column), dtype=bool))
+            if self.kind == DATE:
+                return as_years(column), np.zeros(len(column), dtype=bool)
+            return np.full(len(column), np.nan), column.notna().to_numpy()
         if pd.api.types.is_numeric_dtype(column.dtype):
             numbers = as_numbers(column)
             return self.spelling.without_gaps(numbers), np.zeros(len(column), dtype=bool)
@@ -138,10 +157,11 @@ class Reading:
 
     def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         """The frame with its columns read as those of the first table, and notes on what is unknown."""
-        changed, notes = {}, []
-        for column in self.columns:
-            if column.name not in frame.columns:
-                continue  # whoever matches columns says so
+        # Columns that are not there are told by whoever matches them.
+        columns = [column for column in self.columns if column.name in frame.columns]
+        columns, notes = _with_marks_of(columns, frame)
+        changed = {}
+        for column in columns:
             given = frame[column.name]
             found, unknown = column.apply(given)
             changed[column.name] = pd.Series(found, index=frame.index)
@@ -157,6 +177,37 @@ class Reading:
         return replace(table, data=frame, notes=(*table.notes, *notes))
 
 
+def _with_marks_of(
+    columns: list[ColumnReading], frame: pd.DataFrame
+) -> tuple[list[ColumnReading], list[str]]:
+    """The columns with the decimal marks that the frame shows, and what is to be said of them.
+
+    A sign has one meaning in a file: where some columns can only be written with the other mark, and none
+    only with its own, '1,250' in a third column is written with the other one as well.
+    """
+    shown = [column.shown(frame[column.name]) for column in columns]
+    own = [bool(column.spelling.comma) for column in columns]
+    others = {mark for mark, kept in zip(shown, own, strict=True) if mark is not None and mark != kept}
+    if len(others) != 1 or any(mark == kept for mark, kept in zip(shown, own, strict=True)):
+        return columns, []
+    comma = others.pop()
+    written = {column.name for column in columns if _is_text(frame[column.name])}
+    found = [column.with_comma(comma) if column.name in written else column for column in columns]
+    told = [
+        f"'{before.name}'"
+        for before, after in zip(columns, found, strict=True)
+        if before.spelling.comma is not None and before.spelling.comma != after.spelling.comma
+    ]
+    marks = ("commas", "points") if comma else ("points", "commas")
+    note = f"Decimal {marks[0]} were read in {listed(told)}, where the model's table has {marks[1]}."
+    return found, [note] if told else []
+
+
+def _is_text(column: pd.Series) -> bool:
+    kind = column.dtype
+    return not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_datetime64_any_dtype(kind))
+
+
 def _without_gap_words(column: pd.Series) -> pd.Series:
     """Empty text is a gap, as it is in files."""
     plain = column.astype(object)
@@ -165,8 +216,11 @@ def _without_gap_words(column: pd.Series) -> pd.Series:
 
 
 def _unknown_note(column: ColumnReading, given: pd.Series, unknown: NDArray) -> str:
-    first = given.iloc[int(unknown.argmax())]
-    example = "a gap" if pd.isna(first) or not str(first).strip() else f"'{str(first)[:40]}'"
+    found = given[unknown]
+    # What is written there tells more than a gap.
+    is_gap = found.map(lambda value: pd.isna(value) or str(value).strip().lower() in NO_ENTRY)
+    first = found.iloc[int(is_gap.to_numpy(dtype=bool).argmin())]
+    example = "a gap" if is_gap.all() else f"'{str(first)[:40]}'"
     where = f"In {int(unknown.sum()):,} of {len(given):,} rows column '{column.name}' holds"
     if column.categories:
         return f"{where} something that the model does not know ({example}): it counts as none of its values."

@@ -96,6 +96,17 @@ class Spelling:
         # With a currency, 'K' and 'M' are always counted.
         return " ".join([*told, *(["thousands and millions"] if self.counts and not self.currency else [])])
 
+    def shown(self, texts: Sequence[str]) -> bool | None:
+        """Whether only a decimal comma is possible in texts, or only a point; None where both or none are.
+
+        >>> Spelling().shown(["1,5", "2"]), Spelling().shown(["1.5"]), Spelling().shown(["1.250", "n/a"])
+        (True, False, None)
+        """
+        found = (self._bare(text) for text in texts if text.strip().lower() not in NO_ENTRY)
+        written = [one[0] for one in found if one is not None]
+        comma, point = (all(_is_written(one, mark) for one in written) for mark in (True, False))
+        return comma if comma != point else None
+
     def read(self, texts: Sequence[str]) -> tuple[NDArray, NDArray]:
         """The numbers of texts, NaN for gaps, and which texts are no such numbers.
 
