@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -67,20 +68,24 @@ def write_result(
 
     folder = Path(folder)
     with whole_folder(folder, audit=result.audit is not None) as beside:
-        to_html(
-            result.explanation,
-            beside / "report.html",
-            title=title,
-            notes=result.notes,
-            choice=result.choice,
-            facts={
-                "method": result.computed["method"],
-                "number of clusters chosen by": result.computed["k_chosen_by"],
-                "seed": result.computed["seed"],
-            },
-            audit=result.audit,
-            rows=rows,
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            to_html(
+                result.explanation,
+                beside / "report.html",
+                title=title,
+                notes=result.notes,
+                choice=result.choice,
+                facts={
+                    "method": result.computed["method"],
+                    "number of clusters chosen by": result.computed["k_chosen_by"],
+                    "seed": result.computed["seed"],
+                },
+                audit=result.audit,
+                rows=rows,
+            )
+        # Those who asked for the page are told what it could not leave out.
+        result.notes.extend(str(warning.message) for warning in caught)
         if keep != "nothing":
             _kept(result.explanation, keep).save(beside / "relevance.parquet")
         write_lines([result.clusters], beside / "clusters.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust._versions import versions
+from whyclust.columns.plan import listed
 from whyclust.report.data import page_data
 from whyclust.report.inlined import as_json, built, policy
 from whyclust.report.sections import Page, sections
@@ -71,6 +73,7 @@ def render(
     >>> "<title>Iris</title>" in page and "petal length (cm)" in page
     True
     """
+    _check(explanation, rows)
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -113,6 +116,27 @@ def render(
         sections=made,
         versions=versions(),
     )
+
+
+def _check(explanation: Explanation, rows: bool) -> None:
+    """Refuse what makes no page, and tell of single rows in a page that is to hold none."""
+    # A text such as "no" is true, and the page would hold what it was not to hold.
+    if not isinstance(rows, (bool, np.bool_)):
+        raise ValueError(f"rows={rows!r}, expected True or False.")
+    if not len(explanation):
+        raise ValueError("the explanation has no rows, expected one at least.")
+    if rows:
+        return
+    found, counts = np.unique(explanation.labels, return_counts=True)
+    alone = [explanation.named(one) for one in found[counts == 1].tolist()]
+    if alone:
+        told = listed([*alone[:3], *([f"{len(alone) - 3} further"] if len(alone) > 3 else [])])
+        warnings.warn(
+            f"The page holds no single rows, but means of clusters, and those of {told} are of one row each: "
+            "leave these rows out if nobody is to see them.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def to_html(

@@ -100,6 +100,8 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
 def _taken(embedding: Any, rows: Any, n_rows: int) -> Any:
     if len(embedding) != n_rows:
         raise ValueError(f"embedding has {len(embedding)} rows, expected {n_rows}: a place for each row.")
+    if not np.isfinite(np.asarray(embedding, dtype=float)).all():
+        raise ValueError("embedding holds NaN or infinity, expected two finite numbers for each row.")
     return embedding.iloc[rows] if hasattr(embedding, "iloc") else np.asarray(embedding)[rows]
 
 
