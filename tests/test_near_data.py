@@ -142,11 +142,15 @@ def test_categories_use_up_the_radius():
             "colour": generator.choice(["red", "blue"], n_rows),
         }
     )
+    # Red rows of the other cluster lie at its far end, behind blue ones.
+    frame.loc[frame["size"] > 4, "colour"] = np.where(frame["size"][frame["size"] > 4] > 9, "red", "blue")
+    frame.loc[0, "colour"] = "red"
     encode = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["colour"]))
     ex = wc.explain(make_pipeline(encode, KMeans(2, n_init=3, random_state=0)).fit(frame), frame)
     change = ex.smallest_change(0, near_data=True, fixed=["colour"])
     assert change.point["colour"].iloc[0] == frame["colour"].iloc[0]
     there = frame[(ex.assigned == change.to) & (frame["colour"] == frame["colour"].iloc[0])]
+    assert there["size"].min() > 9
     assert (there["size"] - change.point["size"].iloc[0]).abs().min() < 1.0
     assert "nearest that is plausible (like row" in change.describe()
 

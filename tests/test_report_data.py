@@ -267,6 +267,12 @@ def test_a_folder_is_served_to_this_machine_only(served, page):
     for host in ("evil.example", f"evil.example:{served}", "127.0.0.1", ""):
         assert asked(served, "/", host=host or " ")[0] == 403
     assert asked(served, "/", method="POST")[0] == 501
+    # Whoever names nobody is not this machine's browser.
+    connection = http.client.HTTPConnection("127.0.0.1", served, timeout=10)
+    connection.putrequest("GET", "/", skip_host=True)
+    connection.endheaders()
+    assert connection.getresponse().status == 403
+    connection.close()
 
 
 def test_what_cannot_be_served_says_so(tmp_path, served):

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import whyclust as wc
-from whyclust.answers._conditions import Bins, Condition, round_cuts, roundest
+from whyclust.answers._conditions import Bins, Condition, round_cuts, roundest, told
 from whyclust.answers._rule_search import Column, RuleSearch, lower_end
 from whyclust.answers.rules import _Split
 
@@ -156,6 +156,20 @@ def test_a_cluster_that_three_conditions_do_not_tell_says_so():
     assert len(found) == 1 and not found[0].reaches
 
 
+def test_rules_of_a_cluster_of_most_rows_halve_what_is_missed():
+    """Whatever matches some rows of a cluster of 95 % is right for nine in ten: this tells nothing."""
+    X = np.random.default_rng(1).normal(size=(600, 8))
+    labels = (X.sum(axis=1) > 4.6).astype(int)
+    assert 0.9 < (labels == 0).mean() < 0.97
+    ex = wc.explain(labels, X)
+    rule = ex.rules(0, target=0.8, max_conditions=1)[0]
+    share = (labels == 0).mean()
+    matched = rule.matches(X)
+    of_all = (labels[matched] == 0).mean()
+    assert rule.reaches == (of_all >= (1 + share) / 2), (of_all, share)
+    assert of_all >= 0.9
+
+
 def test_words_sparse_rows_and_images():
     texts = ["the cat sat", "a cat and a kitten", "stocks and market fell", "market and stocks rose"] * 12
     vectorizer = TfidfVectorizer()
@@ -283,6 +297,12 @@ def test_lower_end_is_wilsons():
         low = lower_end(share, n_rows)
         # The share from which the observed one is half a standard error away.
         assert (share - low) ** 2 == pytest.approx(low * (1 - low) / n_rows / 4, rel=1e-9)
+
+
+def test_thresholds_are_told_in_all_digits_that_are_compared():
+    for number in (1000000000.005, 0.1, 33000.0, -12345.25, 5e-11, 3e300, 1987.0):
+        assert float(told(number).replace(",", "")) == number
+    assert told(1000000000.005) == "1,000,000,000.005"
 
 
 def test_conditions_in_words():
