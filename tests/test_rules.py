@@ -211,13 +211,13 @@ def test_files_groups_and_other_questions(wine, tmp_path):
 
 
 def test_bad_questions_are_told(wine):
-    for options, told in [
+    for options, message in [
         ({"cluster": 9}, "cluster=9 has no rows in this explanation, expected one of 0, 1, 2"),
         ({"target": 1.0}, "target=1.0, expected a share between 0 and 1"),
         ({"max_conditions": 0}, "max_conditions"),
         ({"max_rules": 0}, "max_rules"),
     ]:
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             wine.rules(**options)
     with pytest.raises(ValueError, match="columns"):
         wine.rules(0)[0].matches(np.zeros((3, 2)))
