@@ -306,7 +306,8 @@ def test_one_cluster(kind):
 
 
 def test_models_that_are_no_clusterings(model):
-    for thing in (None, "k-means", PCA(2).fit(X), make_pipeline(StandardScaler()).fit(X), 3):
+    refuses(r"expected a fitted model or a label for each row", wc.explain, "k-means", X, kind=TypeError)
+    for thing in (None, PCA(2).fit(X), make_pipeline(StandardScaler()).fit(X), 3):
         message = refuses(r"cannot be neuralised yet", wc.explain, thing, X, kind=TypeError)
         assert "KMeans" in message
     with pytest.raises(TypeError, match="does not end in a clustering"):
