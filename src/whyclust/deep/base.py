@@ -29,6 +29,7 @@ from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprin
 from whyclust.deep.training.loop import Progress, evaluating, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.deep.training.plans import plan_of
+from whyclust.deep.training.sharing import found_team, refuse_joined_rows
 from whyclust.inputs import Images
 from whyclust.saving.registry import saved
 
@@ -188,24 +189,29 @@ class DeepClusterer(
         device = choose_device(self.device)
         self._prepare(table)
         data = torch.from_numpy(table).to(device)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        team = found_team(device)
+        seed = team.agreed(int(check_random_state(self.random_state).randint(2**31 - 1)))
         keeper = self._keeper(data, seed)
+        if team.size > 1:
+            asked = {**self._deciding(), "random_state": seed, "epochs": self.epochs}
+            team.refuse_different(fingerprint(type(self).__name__, asked, data))
         runs = Runs() if keeper is None else keeper.runs
         model: DeepModel | None = None
         # Modules draw from torch's global generators when they are made; those are as before afterwards.
         cards = list(range(torch.cuda.device_count())) if device.type == "cuda" else []
         with torch.random.fork_rng(devices=cards), ExitStack() as stack:
-            watchers: list[Any] = [] if keeper is None else [keeper]
-            if self.verbose:
+            watchers: list[Any] = [] if keeper is None or not team.is_first else [keeper]
+            if self.verbose and team.is_first:
                 watchers.append(stack.enter_context(Bar(type(self).__name__)))
-            elif self.verbose is not None:
+            elif self.verbose is not None and team.is_first:
                 watchers.append(Notice(type(self).__name__))
             for run in range(len(runs.scores), self.n_init):
                 seed_torch(seed + run, device)
                 generator = torch.Generator().manual_seed(seed + run)
                 model = self._model(table.shape[1], generator).to(device)
+                refuse_joined_rows(model, team, type(self).__name__)
                 progress = None if keeper is None else keeper.resume(model, generator)
-                progress = train(model, data, generator, progress=progress, watchers=watchers)
+                progress = train(model, data, generator, progress=progress, watchers=watchers, team=team)
                 if progress.interrupted:
                     self._tell_interrupted(progress, runs)
                 if not (progress.interrupted and runs.scores):
@@ -215,7 +221,7 @@ class DeepClusterer(
                     runs.add(score, empty, progress, model)
                 if progress.interrupted:
                     break
-                if keeper is not None:
+                if keeper is not None and team.is_first:
                     keeper.end_run()
             if model is None:  # all starts were over when the checkpoint was written
                 model = self._model(table.shape[1], torch.Generator().manual_seed(seed)).to(device)

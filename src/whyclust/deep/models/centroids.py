@@ -60,6 +60,7 @@ class CentroidModel(DeepModel):
         Whether centroids are moved by gradients.
     """
 
+    rows_add_up = True
     centers: Tensor
     reseeded: Tensor
     #: Whether the reconstruction stays in the loss after pretraining.

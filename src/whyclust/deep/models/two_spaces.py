@@ -272,7 +272,8 @@ class TwoSpaces(Space):
             }
             terms = {name: 0.5 * (terms[name] + one) for name, one in found.items()} if terms else found
             if number == 0:
-                self._latest = z.detach(), model.logits(points.detach()).argmax(dim=1)
+                labels = model.logits(points.detach()).argmax(dim=1)
+                self._latest = batch.gather(z.detach()), batch.gather(labels)
         return terms
 
     def given(self, z: Tensor, number: int, batch: Batch) -> Tensor:

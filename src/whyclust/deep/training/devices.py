@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -10,7 +11,9 @@ import torch
 def choose_device(device: Any) -> torch.device:
     """The device asked for; ``"auto"`` is a CUDA card where there is one, else the processor."""
     if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        # Processes that torchrun starts on one machine take a card each.
+        place = f"cuda:{os.environ['LOCAL_RANK']}" if "LOCAL_RANK" in os.environ else "cuda"
+        return torch.device(place if torch.cuda.is_available() else "cpu")
     try:
         result = torch.device(device)
         torch.zeros(1, device=result)

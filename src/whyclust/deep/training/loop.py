@@ -19,6 +19,7 @@ from torch import Tensor
 
 from whyclust.deep.training.checkpoints import restore_optimizers
 from whyclust.deep.training.phases import Batch, DeepModel, Phase, Terms, Update, nothing, snapshot
+from whyclust.deep.training.sharing import Team
 
 History = dict[str, dict[str, list[float]]]
 
@@ -72,13 +73,14 @@ def train(
     *,
     progress: Progress | None = None,
     watchers: list[Any] | None = None,
+    team: Team | None = None,
 ) -> Progress:
-    """Run the phases of a model, or what is left of them."""
+    """Run the phases of a model, or what is left of them; alone, or in a team of processes."""
     progress = Progress() if progress is None else progress
     for number, phase in enumerate(model.phases()):
         if number < progress.phase:
             continue
-        _run(model, phase, data, generator, progress, watchers or [])
+        _run(model, phase, data, generator, progress, watchers or [], team or Team())
         progress.phase, progress.epoch, progress.over, progress.optimizer = number + 1, 0, False, {}
     model.eval()
     return progress
@@ -91,6 +93,7 @@ def _run(
     generator: torch.Generator,
     progress: Progress,
     watchers: list[Any],
+    team: Team,
 ) -> None:
     if progress.epoch == 0 and not progress.over:
         _begin(model, phase, data, generator, progress)
@@ -103,9 +106,10 @@ def _run(
         for watcher in watchers:
             watcher.begin_phase(phase, progress.epoch)
         best = _Best(phase, model)
+        team.agree_on(model)
         try:
             while not (progress.over or progress.epoch >= phase.epochs or _settled(history, phase.patience)):
-                _epoch(model, phase, data, generator, optimizers, progress)
+                _epoch(model, phase, data, generator, optimizers, progress, team)
                 best.see(history)
                 for watcher in watchers:
                     watcher.end_epoch(progress, optimizers)
@@ -140,6 +144,7 @@ def _epoch(
     generator: torch.Generator,
     optimizers: list[torch.optim.Optimizer],
     progress: Progress,
+    team: Team,
 ) -> None:
     """One pass over all rows, and a note of it in the history; or none, if a hook ends the phase."""
     epoch = progress.epoch
@@ -149,9 +154,10 @@ def _epoch(
             for optimizer in optimizers:
                 for tensor in forgotten:
                     optimizer.state.pop(tensor, None)
-        if phase.before_epoch(data, epoch):
+        if team.agreed(phase.before_epoch(data, epoch)):
             progress.over = True
             return
+    team.agree_on(model)
     model.train()
     n_steps = -(-len(data) // phase.batch_size)
     order = torch.randperm(len(data), generator=generator).to(data.device)
@@ -163,7 +169,7 @@ def _epoch(
         step = epoch * n_steps + number
         if phase.before_step is not nothing and step % phase.every == 0:
             with evaluating(model):
-                if phase.before_step(data, step):
+                if team.agreed(phase.before_step(data, step)):
                     progress.over = True
                     break
         done = step / (phase.epochs * n_steps)
@@ -174,17 +180,18 @@ def _epoch(
             with torch.no_grad():
                 view = phase.augment(x, generator)
         batch = Batch(x, rows, data, epoch, done, generator, view)
+        own, weight = team.share(batch)
         terms: Terms = {}
         for one in passes:
-            terms |= one.step(batch)
+            terms |= one.step(own, team, weight)
         steps += 1
         with torch.no_grad():
             phase.after_step(batch)
             for name, value in terms.items():
-                part = value.detach()
+                part = value.detach() if weight == 1.0 else value.detach() * weight
                 sums[name] = sums[name] + part if name in sums else part
     if steps:
-        means = {name: float(value) / steps for name, value in sums.items()}
+        means = {name: float(value) / steps for name, value in team.summed(sums).items()}
         _refuse_not_finite(means, phase, epoch)
         for name, value in means.items():
             progress.history[phase.name].setdefault(name, []).append(value)
@@ -199,12 +206,13 @@ class _Pass:
     optimizers: list[torch.optim.Optimizer]
     moved: list[Tensor]
 
-    def step(self, batch: Batch) -> Terms:
-        """Forward, backward, and a step of each optimiser."""
+    def step(self, batch: Batch, team: Team, weight: float) -> Terms:
+        """Forward, backward, and a step of each optimiser; the weight is that of this process's rows."""
         terms = self.loss(batch)
         for tensor in self.moved:  # a twentieth of the time of zero_grad, which counts for small networks
             tensor.grad = None
         _total(terms).backward()
+        team.sum_gradients(self.moved, weight)
         for optimizer in self.optimizers:
             optimizer.step()
         return terms

@@ -24,6 +24,11 @@ def nothing(*arguments: Any) -> None:
     """Do nothing."""
 
 
+def _all(rows: Tensor) -> Tensor:
+    """What one process has is all there is."""
+    return rows
+
+
 # --- optimisers and schedules ---------------------------------------------------------------------
 
 
@@ -143,6 +148,9 @@ class Batch:
         comes again when a fit goes on.
     view : Tensor or None
         The rows as `Phase.augment` changed them, if it is set.
+    gather : callable
+        ``gather(tensor)`` of a row for each of the batch's rows: with those of other processes, where several
+        share the batch; what a loss leaves for `Phase.after_step` must be gathered.
     """
 
     x: Tensor
@@ -152,6 +160,7 @@ class Batch:
     done: float
     generator: torch.Generator
     view: Tensor | None = None
+    gather: Callable[[Tensor], Tensor] = _all
 
     @property
     def views(self) -> list[Tensor]:
@@ -275,6 +284,9 @@ class DeepModel(nn.Module):
     # Settings by which a fitted network answers. It keeps them as attributes of the same name, so that those
     # of the estimator can be changed for a fit to come.
     answers_with: ClassVar[tuple[str, ...]] = ()
+    # Whether losses are means over rows, draw nothing at random and join no rows: then several processes can
+    # share a batch.
+    rows_add_up: ClassVar[bool] = False
 
     def phases(self) -> list[Phase]:
         """The phases of a fit, in order."""
