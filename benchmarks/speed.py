@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 import whyclust as wc
 from running_parts.files import machine
 from running_parts.running import arguments, print_result
-from whyclust.network import Features, MinPool, Neuralized, PrototypeHead, network
+from whyclust.network import Features, MinPool, Neuralized, PrototypeHead, blocks
 
 # What the results say of the machine.
 MACHINE = ("processor", "cores", "python", "numpy", "threads")
@@ -80,7 +80,7 @@ def k_means(quick: bool) -> list[dict[str, Any]]:
         prototypes = X[random.choice(n, k, replace=False)]
         net = prototype_network(prototypes)
         width = net.folded(X.dtype).width
-        block = max(network._BLOCK_BYTES // ((3 * d + width) * X.itemsize), 64)
+        block = max(blocks._BLOCK_BYTES // ((3 * d + width) * X.itemsize), 64)
         for threads in sorted({1, os.cpu_count() or 1}):
             with threadpool_limits(threads):
                 seconds = interleaved(

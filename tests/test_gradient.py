@@ -204,7 +204,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     net = NETWORKS["noise, several"]()
     many = np.tile(X, (40, 1))
     whole = net.gradient(many)
-    monkeypatch.setattr("whyclust.network.network._BLOCK_BYTES", 1)
+    monkeypatch.setattr("whyclust.network.blocks._BLOCK_BYTES", 1)
     assert np.array_equal(net.gradient(many), whole)
 
 

@@ -12,12 +12,12 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 import whyclust as wc
 from whyclust.cluster import KernelKMeans
-from whyclust.network import network
+from whyclust.network import blocks
 
 RESULTS = ("values", "base_values", "explained", "evidence", "clusters", "assigned", "competitors")
 MEGABYTE = 1e6
 # Working arrays of one block, and half as much again for what a block's steps hold for a moment.
-BLOCK = 1.5 * network._BLOCK_BYTES / MEGABYTE
+BLOCK = 1.5 * blocks._BLOCK_BYTES / MEGABYTE
 
 
 def k_means():

@@ -410,7 +410,7 @@ def test_a_row_alone_equals_the_row_in_any_table(built, map_name, head_name, mon
             assert abs(alone.base_values[0] - whole.base_values[row]) < EXACT
         long = np.tile(table, (40, 1))
         with monkeypatch.context() as patch:
-            patch.setattr("whyclust.network.network._BLOCK_BYTES", 1)
+            patch.setattr("whyclust.network.blocks._BLOCK_BYTES", 1)
             blocks = net.relevance(long, cluster=cluster)
         assert largest(blocks.values - np.tile(whole.values, (40, 1))) < EXACT
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust.inputs.reading import InputTable, is_sparse
+from whyclust.network.blocks import Blocks
 from whyclust.network.features import Features
 from whyclust.network.question import read_question
 
@@ -26,7 +27,7 @@ def gradient(
     """∇f_c of each row that `net` has read, for its own cluster or a chosen one: (n_rows, n_encoded)."""
     question = read_question(cluster, against, net.clusters, table.shape[0], table.row_labels)
     result: NDArray | None = None
-    for block in net._blocks(table):
+    for block in Blocks.of(net, table):
         folded, response = block.folded, block.response
         clusters = question.clusters(block.rows, folded.assign(response))
         h = folded.evidence(response, clusters)

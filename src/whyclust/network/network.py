@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,29 +18,20 @@ from whyclust.inputs.reading import (
     InputTable,
     is_sparse,
     match_columns,
-    numeric,
     read_input,
-    refuse_not_finite,
 )
 from whyclust.network.beta import stiffness
+from whyclust.network.blocks import Blocks
 from whyclust.network.features import Features
 from whyclust.network.folded import Folded
 from whyclust.network.heads import Head
 from whyclust.network.parts import refuse_no_ids, refuse_no_parts
-from whyclust.network.pools import Pool, absent
+from whyclust.network.pools import Pool
 from whyclust.network.question import read_question
 from whyclust.network.records import Block, Relevance
 
 if TYPE_CHECKING:
     from whyclust.tables.reading import Reading
-
-# Working arrays of one block fit the caches: more gains nothing, less costs calls.
-_BLOCK_BYTES = 1 << 23
-# Freed at once, never touched: from a freed chunk of this size the C library (glibc) learns to keep what
-# blocks free, instead of giving it back to the system and faulting it in again for the next block.
-# Measured without it, in processes of their own by turns, medians of eight: k-means takes 9% more processor
-# time at 784 columns and 20% at 64, a mixture 6%, a hundred calls of 200 rows 7%, kernel k-means the same.
-np.empty(30 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,59 +163,6 @@ class Neuralized:
     def _stays_sparse(self, table: InputTable) -> bool:
         return is_sparse(table.data) and self.features.keeps_zeros
 
-    def _blocks(self, table: InputTable, *, come_down: bool = False) -> Iterator[Block]:
-        """Rows, their points, and what the head says of them, block by block.
-
-        To `come_down` an encoder again, relevance needs what its layers were given.
-        """
-        n_rows = table.shape[0]
-        sparse = self._stays_sparse(table)
-        dtype = self._dtype(table)
-        folded = self.folded(dtype, centred=not sparse)
-        if sparse and not folded.separable:
-            raise TypeError(
-                f"X is sparse, but {self.model} compares with several prototypes a cluster and needs dense "
-                "rows: pass X.toarray()."
-            )
-        # Points, relevance and a product; a row norm needs its image in double precision besides.
-        copies = 3 if self.features.norm is None else 9
-        numbers = copies * self.features.n_points + folded.width
-        # Sparse rows and encoders are paid per call, not per number. Many prototypes a cluster make
-        # arrays that are walked through often, so those blocks are smaller.
-        budget, at_least = (_BLOCK_BYTES, 64) if folded.separable else (_BLOCK_BYTES // 4, 32)
-        if sparse or self.features.encoder or self.features.trunk is not None:
-            at_least = 2048
-        size = min(n_rows, max(budget // (numbers * dtype.itemsize), at_least))
-        room = np.empty((0 if sparse else size, self.features.n_points), dtype=dtype)
-        for start in range(0, n_rows, size):
-            rows = slice(start, min(start + size, n_rows))
-            encoded = numeric(self.features.encode(table.rows(rows)))
-            if is_sparse(encoded) and not sparse:
-                encoded = encoded.toarray()
-            passage = self.features.passage(encoded) if come_down else None
-            points = self.features.points(encoded, folded.center, room[: rows.stop - start], passage)
-            with np.errstate(invalid="ignore", over="ignore"):
-                response = folded.respond(points)
-            # Evidence near the largest number of its type could not be told from `absent`.
-            limit = absent(dtype) / 1e4
-            if not (response.largest.max() < limit and response.largest.min() > -limit):
-                self._refuse_bad_activations(encoded, points, start)
-                known = self.feature_names if table.names is None else table.names
-                names = [known[column] for column in self.features.sources]
-                refuse_not_finite(encoded, names, start, table.called)
-            yield Block(rows, encoded, points, folded, response, passage)
-
-    def _refuse_bad_activations(self, encoded: Any, points: Any, start: int) -> None:
-        """Tell an encoder that makes no numbers of numbers from rows that have none."""
-        if self.features.trunk is None or not np.isfinite(encoded).all():
-            return
-        bad = ~np.isfinite(points).all(axis=1)
-        if bad.any():
-            raise ValueError(
-                f"The encoder returns NaN or infinite numbers for row {start + int(bad.argmax())}, whose own "
-                "are finite: look for what divides or takes logarithms in it."
-            )
-
     # --- answers -----------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray:
@@ -234,16 +172,14 @@ class Neuralized:
 
     def predict_rows(self, table: InputTable) -> NDArray:
         """`predict`, of rows that this network has read."""
-        positions = np.empty(table.shape[0], dtype=np.intp)
-        for block in self._blocks(table):
-            positions[block.rows] = block.folded.assign(block.response)
-        return self.clusters[positions]
+        found = list(Blocks.of(self, table).each(lambda block: block.folded.assign(block.response)))
+        return self.clusters[np.concatenate(found) if found else np.zeros(0, dtype=np.intp)]
 
     def logits(self, X: Any) -> NDArray:
         """Return a score per row and cluster, whose differences are the evidence."""
         net, table = self._on(X)
         result = np.empty((table.shape[0], self.head.n_clusters), dtype=net._dtype(table))
-        for block in net._blocks(table):
+        for block in Blocks.of(net, table):
             logits = block.folded.logits(block.response)
             if logits is None:
                 raise TypeError(
@@ -279,18 +215,21 @@ class Neuralized:
         """`evidence`, of rows that this network has read."""
         question = read_question(cluster, against, self.clusters, table.shape[0], table.row_labels)
         result = np.empty(table.shape[0], dtype=self._dtype(table))
-        for block in self._blocks(table):
+
+        def add(block: Block) -> None:
             clusters = question.clusters(block.rows, block.folded.assign(block.response))
             h = block.folded.evidence(block.response, clusters)
             pool = question.restrict(block.rows, block.folded, clusters, h, self.pool)
             result[block.rows] = pool.evidence(h, h.min(axis=0))
+
+        deque(Blocks.of(self, table).each(add), maxlen=0)
         return result
 
     def scores(self, X: Any) -> NDArray:
         """Return f_c of each row for every cluster, in the order of ``clusters``: (n_rows, n_clusters)."""
         net, table = self._on(X)
         result = np.empty((table.shape[0], self.head.n_clusters), dtype=net._dtype(table))
-        for block in net._blocks(table):
+        for block in Blocks.of(net, table):
             for cluster in range(self.head.n_clusters):
                 clusters = np.full(block.rows.stop - block.rows.start, cluster)
                 h = block.folded.evidence(block.response, clusters)

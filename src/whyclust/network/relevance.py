@@ -9,10 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust.inputs.reading import InputTable, numeric
+from whyclust.network.blocks import Blocks
 from whyclust.network.nodes import first_equal
 from whyclust.network.pools import MinPool, Pool
 from whyclust.network.question import read_question
-from whyclust.network.records import Relevance
+from whyclust.network.records import Block, Relevance
 from whyclust.network.rivalry import Rivalry, tally
 from whyclust.network.values import FactoredValues
 
@@ -44,9 +45,9 @@ def relevance_of(
     base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
     ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
     positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
-    scratch = np.empty((0, 0), dtype=dtype)
-    rivals = np.zeros((net.head.n_clusters, net.head.n_clusters))
-    for block in net._blocks(table, come_down=True):
+
+    def explain(block: Block) -> NDArray:
+        """Write what is found of a block's rows; return who their competitors are."""
         rows, points, folded, response = block.rows, block.points, block.folded, block.response
         own = folded.assign(response)
         clusters = question.clusters(rows, own)
@@ -59,17 +60,18 @@ def relevance_of(
         weights, total = pool.weights(h, smallest, inside, net.beta, rule)
         # Rows that are elsewhere say why not, and compete with their own cluster.
         inner = weights if clusters is own else weights * (clusters == own)
+        rivals = _no_rivals(net)
         tally(rivals, folded, response, clusters, inner)
         if sparse:
             positions[rows] = clusters
             alphas[:, rows] = weights
             base = folded.base(clusters, weights)
         else:
-            if len(scratch) < len(points):
-                scratch = np.empty(points.shape, dtype=dtype)
             direct = collect is None and net.features.trunk is None
             out = values[rows] if direct else np.empty(points.shape, dtype=dtype)
-            base = folded.spread(points, response, clusters, weights, out, scratch[: len(points)])
+            base = folded.spread(
+                points, response, clusters, weights, out, np.empty(points.shape, dtype=dtype)
+            )
             if not direct:
                 found = net.features.relevance(block.passage, out)
                 values[rows] = found if collect is None else (collect @ found.T).T
@@ -80,6 +82,11 @@ def relevance_of(
         explained[rows] = total + offset
         evidence[rows] = pool.evidence(h, smallest)
         competitors[rows] = folded.cluster_of(response, first_equal(h, smallest))
+        return rivals
+
+    rivals = _no_rivals(net)
+    for some in Blocks.of(net, table, come_down=True).each(explain):
+        rivals += some
     if values is None:
         separable: Any = net.folded(dtype, centred=False)
         values = FactoredValues(
@@ -100,6 +107,10 @@ def relevance_of(
         rule=rule or ("expected" if against is not None else net.pool.rule),
         rivalry=Rivalry(net.clusters, rivals),
     )
+
+
+def _no_rivals(net: Neuralized) -> NDArray:
+    return np.zeros((net.head.n_clusters, net.head.n_clusters))
 
 
 def _check_rule(rule: str | None, pool: Pool) -> None:

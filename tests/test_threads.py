@@ -1,0 +1,130 @@
+"""Blocks of rows are shared by threads: the same bytes, the same errors, whatever their number."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import BisectingKMeans, KMeans
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import whyclust as wc
+from whyclust.cluster import KernelKMeans, SoftKMeans
+from whyclust.network.blocks import Blocks
+
+MODELS = {
+    "k-means": lambda: KMeans(4, n_init=1, random_state=0),
+    "scaled": lambda: make_pipeline(StandardScaler(), KMeans(4, n_init=1, random_state=0)),
+    "normalised": lambda: make_pipeline(Normalizer(), KMeans(4, n_init=1, random_state=0)),
+    "bisecting": lambda: BisectingKMeans(4, random_state=0),
+    "mixture": lambda: GaussianMixture(3, random_state=0),
+    "soft": lambda: SoftKMeans(3, random_state=0),
+    "kernel": lambda: KernelKMeans(3, random_state=0),
+}
+ARRAYS = ("values", "base_values", "explained", "evidence", "clusters", "assigned", "competitors")
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whyclust.network.blocks._BLOCK_BYTES", 1)
+
+
+def table(n_rows: int = 900) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n_rows, 5)) + 3.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("threads", [2, 8])
+def test_any_number_of_threads_gives_the_same_bytes(name: str, threads: int) -> None:
+    X = table()
+    net = wc.neuralize(MODELS[name]().fit(X), X)
+    assert len(Blocks.of(net, net.read(X)).rows) >= 14
+    with threadpool_limits(1):
+        alone = net.relevance(X)
+        evidence, labels = net.evidence(X), net.predict(X)
+    with threadpool_limits(threads):
+        together = net.relevance(X)
+        assert np.array_equal(net.evidence(X), evidence)
+        assert np.array_equal(net.predict(X), labels)
+    for part in ARRAYS:
+        assert np.array_equal(getattr(together, part), getattr(alone, part)), part
+    assert np.array_equal(together.rivalry.weights, alone.rivalry.weights)
+
+
+def test_sparse_rows_give_the_same_bytes() -> None:
+    X = sp.random(9000, 30, density=0.2, random_state=0, format="csr")
+    net = wc.neuralize(KMeans(3, n_init=1, random_state=0).fit(X), X)
+    with threadpool_limits(1):
+        alone = net.relevance(X)
+    with threadpool_limits(2):
+        together = net.relevance(X)
+    assert np.array_equal(np.asarray(alone.values), np.asarray(together.values))
+
+
+def workers(net: Any, X: np.ndarray) -> set[int]:
+    """Threads that took part."""
+    seen: set[int] = set()
+    both = threading.Barrier(2, timeout=20)
+
+    def work(block: Any) -> None:
+        if len(seen) < 2 and threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            both.wait()  # until another thread has begun a block, too
+
+    for _ in Blocks.of(net, net.read(X)).each(work):
+        pass
+    return seen
+
+
+def test_threads_take_part_and_products_inside_take_one() -> None:
+    X = table()
+    net = wc.neuralize(MODELS["k-means"]().fit(X), X)
+    with threadpool_limits(2):
+        assert len(workers(net, X)) == 2
+        inside = []
+        for _ in Blocks.of(net, net.read(X)).each(
+            lambda block: inside.append(
+                max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+            )
+        ):
+            pass
+        assert set(inside) == {1}
+        after = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+        assert max(after) == 2
+
+
+def test_the_first_bad_row_is_told() -> None:
+    X = table()
+    net = wc.neuralize(MODELS["k-means"]().fit(X), X)
+    X[[850, 300, 301], 2] = np.nan
+    for threads in (1, 4):
+        with threadpool_limits(threads), pytest.raises(ValueError, match=r"row 300\b"):
+            net.relevance(X)
+
+
+def test_threads_of_the_user_get_what_one_thread_gets() -> None:
+    """Eight threads explain at a time, with one network."""
+    X = table()
+    net = wc.neuralize(MODELS["mixture"]().fit(X), X)
+    alone = net.relevance(X).values
+    found: list[Any] = [None] * 8
+
+    def run(place: int) -> None:
+        found[place] = net.relevance(X).values
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(8)]
+    with threadpool_limits(2):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # Whoever came while products took one thread must not have taken that for what was before.
+        after = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+    assert max(after) == 2
+    assert all(np.array_equal(one, alone) for one in found)
