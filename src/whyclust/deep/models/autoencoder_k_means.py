@@ -7,15 +7,26 @@ from torch import Tensor
 
 from whyclust.deep.autoencoding import AugmentedClusterer
 from whyclust.deep.models.centroids import CentroidModel, squared_error
+from whyclust.deep.models.layers_alone import layer_phases
+from whyclust.deep.parameters import setting, whole
 from whyclust.deep.presets import EMBEDDING, HIDDEN, of_table
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import Adam, DeepModel, Phase
 
 
 class _AutoencoderKMeans(CentroidModel):
+    @property
+    def rows_add_up(self) -> bool:  # type: ignore[override]
+        """Not where single layers draw what they leave out."""
+        return not self.settings.layer_epochs
+
     def stages(self) -> list[Phase]:
-        train = self.pretraining(self.settings.epochs, Adam(self.settings.learning_rate))
-        return [train, Phase("k-means", 0, begin=self.cluster_embedding)]
+        adam = Adam(self.settings.learning_rate)
+        alone: list[Phase] = []
+        if self.settings.layer_epochs and not self.settings.pretrained:
+            alone = layer_phases(self.autoencoder, self.settings.layer_epochs, self.settings, adam)
+        train = self.pretraining(self.settings.epochs, adam)
+        return [*alone, train, Phase("k-means", 0, begin=self.cluster_embedding)]
 
 
 class AutoencoderKMeans(AugmentedClusterer):
@@ -29,6 +40,10 @@ class AutoencoderKMeans(AugmentedClusterer):
     ----------
     epochs : int
         Of the autoencoder.
+    layer_epochs : int
+        Of each layer alone, before that: with its mirror image in the decoder it restores what the layers
+        before it give, with a fifth of it left out at random (Xie et al., 2016). It takes a multiple of the
+        time, and often makes clusters of images easier to find.
     n_init : int
         Starts, of which the one is kept whose decoded centroids are nearest to the rows.
 
@@ -46,6 +61,8 @@ class AutoencoderKMeans(AugmentedClusterer):
     >>> model.transform(X / 10).shape, model.decoded_centers().shape
     ((200, 3), (3, 5))
     """
+
+    layer_epochs: int = setting(0, whole(0))
 
     presets = of_table(embedding_dim=EMBEDDING, hidden=HIDDEN)
 
