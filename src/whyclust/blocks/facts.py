@@ -90,18 +90,19 @@ def block_facts(block: Block, state: FactsState) -> dict[str, Any]:
 def total(parts: Iterable[BlockFacts]) -> BlockFacts:
     """What is known of all of them, in their order."""
     facts: dict[str, ColumnFacts] = {}
-    varied: list[str] = []
+    varied: dict[str, None] = {}
     samples: list[pd.DataFrame] = []
     for part in parts:
-        facts = merge(facts, part.facts)
-        varied += [name for name in part.varied if name not in varied]
-        for name, one in list(facts.items()):
-            if one.texts is not None and len(one.texts.counts) > MOST_TEXTS:
-                varied.append(name)
-                del facts[name]
-        facts = {name: one for name, one in facts.items() if name not in varied}
+        merged = merge(facts, part.facts)
+        varied |= dict.fromkeys(part.varied)
+        varied |= {name: None for name, one in merged.items() if _is_varied(one)}
+        facts = {name: one for name, one in merged.items() if name not in varied}
         samples.append(part.sample)
     return BlockFacts(facts, tuple(varied), pd.concat(samples))
+
+
+def _is_varied(facts: ColumnFacts) -> bool:
+    return facts.texts is not None and len(facts.texts.counts) > MOST_TEXTS
 
 
 def _bounded(facts: ColumnFacts) -> ColumnFacts:

@@ -41,6 +41,8 @@ class Part:
     job : str
         The digest of the job that it belongs to.
     stage : str
+    block : int or None
+        The number of the block; None for what concerns none.
     value : object
         Whatever can be saved. Of a dictionary, the entry 'files' has files written beside, with their
         digests.
@@ -48,6 +50,7 @@ class Part:
 
     job: str
     stage: str
+    block: int | None
     value: Any
 
 
@@ -141,7 +144,7 @@ class Job:
             part = load(path)
         except (ValueError, ImportError):
             part = None
-        right = part is not None and digest == known and (part.job, part.stage) == (self.digest, stage)
+        right = part is not None and digest == known and _key(part) == (self.digest, stage, block.number)
         if right and isinstance(part.value, dict):
             files = part.value.get("files", {})
             right = all(_sealed(self.folder / name) == seal for name, seal in files.items())
@@ -155,7 +158,7 @@ class Job:
 
     def keep(self, name: str, value: Any) -> None:
         """Keep something under a name; what was there is replaced, whole."""
-        save(Part(self.digest, name, value), self.folder / f"{name}.npz")
+        save(Part(self.digest, name, None, value), self.folder / f"{name}.npz")
 
     def kept(self, name: str) -> Any:
         """What was kept, or None."""
@@ -166,7 +169,7 @@ class Job:
             part = load(path)
         except ValueError:
             return None
-        return part.value if isinstance(part, Part) and part.job == self.digest else None
+        return part.value if _key(part) == (self.digest, name, None) else None
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What was kept under a name, or else what is made now, and kept."""
@@ -206,8 +209,12 @@ def compute(block: Block, task: Task) -> tuple[Any, str]:
     """Compute a part and write it; return what was found and the digest of the file. Workers run this."""
     value = task.function(block, task.state)
     path = part_path(task.folder, task.stage, block)
-    save(Part(task.job, task.stage, value), path)
+    save(Part(task.job, task.stage, block.number, value), path)
     return value, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _key(part: Any) -> tuple[str, str, int | None] | None:
+    return (part.job, part.stage, part.block) if isinstance(part, Part) else None
 
 
 def _sealed(path: Path) -> str | None:
