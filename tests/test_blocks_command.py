@@ -1,4 +1,4 @@
-"""The command by block: what it writes, that it is what the whole table gives, kills, and who holds a folder."""
+"""The command by block: what it writes, that it is what the whole table gives, kills, and folders in use."""
 
 import json
 import os
@@ -35,6 +35,16 @@ def folder(tmp_path, monkeypatch):
     return parquet(clusters(gaps=True), tmp_path / "in")
 
 
+@pytest.fixture
+def no_page(monkeypatch):
+    """Where the report is not looked at: it takes seconds."""
+    import whyclust.report
+
+    monkeypatch.setattr(
+        whyclust.report, "to_html", lambda explanation, path, **options: path.write_text("page")
+    )
+
+
 def relevance(out):
     return wc.Explanation.concat([wc.load(path) for path in sorted((out / "relevance").iterdir())])
 
@@ -66,7 +76,7 @@ def same_summary(one, other):
 
 
 @pytest.mark.parametrize("engine", [ThisProcess, lambda: Processes(2)], ids=["process", "processes"])
-def test_the_same_model_gives_what_the_whole_table_gives(folder, tmp_path, engine):
+def test_the_same_model_gives_what_the_whole_table_gives(folder, tmp_path, engine, no_page):
     whole = explain_table(read_table(folder), k=3, drop=["group"])
     write_result(whole, tmp_path / "whole")
     network = wc.load(tmp_path / "whole" / "model.npz")
@@ -106,7 +116,7 @@ def test_a_fit_by_block_is_as_good_as_that_of_the_whole_table(folder, tmp_path):
     assert "holds" in found.sentences[0]
     network = wc.load(tmp_path / "out" / "model.npz")
     frame = pd.read_parquet(folder)
-    assert network.predict(frame).tolist() == one.tolist()
+    assert network.predict(frame.drop(columns="group")).tolist() == one.tolist()
 
 
 def test_the_report_of_drawn_rows_tells_of_all(folder, tmp_path, monkeypatch):
@@ -126,7 +136,7 @@ def test_the_report_of_drawn_rows_tells_of_all(folder, tmp_path, monkeypatch):
     assert f"Row {typical + 1} is typical" in found.sentences[0]
 
 
-def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch):
+def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_page):
     from whyclust.blocks import labelling
 
     monkeypatch.setattr(labelling, "SURROGATE_ROWS", 150)
@@ -152,7 +162,7 @@ def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch):
     rule = labelling.LabelledRows((), "group", shares, 0)
     others = ~rule.drawn(np.arange(700), frame["group"].to_numpy())
     assert others.sum() == 700 - drawn
-    assigned = network.predict(frame)
+    assigned = network.predict(frame.drop(columns="group"))
     for one in told["fidelity"]["clusters"]:
         own = others & (frame["group"] == one["cluster"]).to_numpy()
         got = others & (assigned == one["cluster"])
@@ -171,7 +181,7 @@ def test_a_row_without_a_label_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["kernel", "soft", "minibatch"])
-def test_other_methods(folder, tmp_path, method, monkeypatch):
+def test_other_methods(folder, tmp_path, method, monkeypatch, no_page):
     from whyclust.command import by_block_fitting
 
     monkeypatch.setattr(by_block_fitting, "MOST_FITTED", 300)
@@ -185,13 +195,13 @@ def test_other_methods(folder, tmp_path, method, monkeypatch):
     assert (table.max(axis=1).sum() / 900) > 0.95
 
 
-def test_k_is_chosen_on_drawn_rows(folder, tmp_path):
+def test_k_is_chosen_on_drawn_rows(folder, tmp_path, no_page):
     found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(drop=("group", "colour")))
     assert summary(tmp_path / "out")["computed"]["k"] == 3
     assert "chosen on 900 rows, drawn across the table" in found.headlines[0]
 
 
-def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch):
+def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, no_page):
     small_blocks(monkeypatch)
     frame = clusters(n_rows=300)
     frame.insert(0, "customer", [f"c{number}" for number in range(300)])
@@ -207,7 +217,7 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch):
     same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
 
 
-def test_files_of_parts_are_sealed(folder, tmp_path):
+def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
     explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
     path = sorted((tmp_path / "out" / "relevance").iterdir())[0]
     assert pq.read_schema(path).field("relevance.a").type == "float"
@@ -221,7 +231,7 @@ def test_files_of_parts_are_sealed(folder, tmp_path):
 # ---- the command line ----
 
 
-def test_the_command_line(folder, tmp_path, capsys):
+def test_the_command_line(folder, tmp_path, capsys, no_page):
     out = tmp_path / "out"
     arguments = [
         "explain",
@@ -264,7 +274,7 @@ def test_wrong_options_are_told(folder, tmp_path, capsys, arguments, told):
     assert told in capsys.readouterr().err
 
 
-def test_results_without_blocks_are_not_mixed_with_others(folder, tmp_path, capsys):
+def test_results_without_blocks_are_not_mixed_with_others(folder, tmp_path, capsys, no_page):
     out = tmp_path / "out"
     assert _exit_code(["explain", str(folder), "-k", "3", "--out", str(out), "--quiet"]) == 0
     again = ["explain", str(folder), "-k", "3", "--out", str(out), "--engine", "process"]
@@ -289,30 +299,24 @@ def test_tables_that_do_not_fit_are_computed_by_block(folder, monkeypatch):
 # ---- kills ----
 
 JOB = """
-import sys, time
+import sys
 from pathlib import Path
+import whyclust.report
 from whyclust.blocks import source
+from whyclust.blocks.engines import ThisProcess
 from whyclust.command.by_block import explain_by_block
 from whyclust.command.options import Options
-from whyclust.blocks.engines import Dask, Processes, ThisProcess
 
-if __name__ == "__main__":
-    source.BLOCK_NUMBERS, source.BATCH_NUMBERS = 400, 400
-    folder, out, engine = sys.argv[1:4]
-    run = {{"process": ThisProcess, "processes": lambda: Processes(2), "dask": lambda: Dask(workers=2)}}[engine]()
-    explain_by_block(
-        [Path(folder)], Path(out), run, Options(k=3, drop=("group",)), resume="resume" in sys.argv,
-        progress=lambda message: print(message, flush=True),
-    )
-    run.close()
+source.BLOCK_NUMBERS, source.BATCH_NUMBERS = 400, 400
+whyclust.report.to_html = lambda explanation, path, **options: path.write_text("page")
+folder, out = map(Path, sys.argv[1:])
+explain_by_block([folder], out, ThisProcess(), Options(k=3, drop=("group",)))
 """
 
 
-def job_in_a_process(tmp_path, folder, out, engine, *more):
-    script = tmp_path / "job.py"
-    script.write_text(JOB.replace("{{", "{").replace("}}", "}"))
+def job_in_a_process(folder, out):
     return subprocess.Popen(
-        [sys.executable, str(script), str(folder), str(out), engine, *more],
+        [sys.executable, "-c", JOB, str(folder), str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -337,10 +341,10 @@ def wait_for(condition, seconds=60):
 
 
 @pytest.mark.parametrize("stage", ["facts", "start-0", "explained", "typical"])
-def test_the_client_is_killed_and_goes_on(folder, tmp_path, monkeypatch, stage):
+def test_the_client_is_killed_and_goes_on(folder, tmp_path, monkeypatch, stage, no_page):
     """No part that was finished is computed once more, and the results are those of an undisturbed run."""
     out = tmp_path / "out"
-    process = job_in_a_process(tmp_path, folder, out, "process")
+    process = job_in_a_process(folder, out)
     wait_for(lambda: len(list((out / "unfinished" / stage).glob("[0-9]*.npz"))) > 1)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -368,9 +372,9 @@ def test_the_client_is_killed_and_goes_on(folder, tmp_path, monkeypatch, stage):
     assert not (out / "unfinished").exists()
 
 
-def test_two_processes_do_not_share_a_folder(folder, tmp_path):
+def test_two_processes_do_not_share_a_folder(folder, tmp_path, no_page):
     out = tmp_path / "out"
-    first = job_in_a_process(tmp_path, folder, out, "process")
+    first = job_in_a_process(folder, out)
     try:
         wait_for(lambda: (out / "unfinished" / "manifest.json").exists())
         first.send_signal(signal.SIGSTOP)
@@ -404,19 +408,19 @@ def _killed_while_mapping(engine, blocks, folder):
     return [*found, *results]
 
 
-@pytest.mark.parametrize("time_of_kill", range(2))
-def test_a_process_that_is_killed_loses_nothing(folder, tmp_path, time_of_kill):
+def test_a_process_that_is_killed_loses_nothing(folder, tmp_path):
     from whyclust.blocks import find_source
 
     blocks = find_source([folder]).blocks
-    (tmp_path / "seen").mkdir()
     engine = Processes(2)
     try:
-        found = _killed_while_mapping(engine, blocks, tmp_path / "seen")
+        for number in range(2):
+            seen = tmp_path / f"seen-{number}"
+            seen.mkdir()
+            assert _killed_while_mapping(engine, blocks, seen) == [block.n_rows for block in blocks]
+            assert len(_workers(seen)) > 1
     finally:
         engine.close()
-    assert found == [block.n_rows for block in blocks]
-    assert len(_workers(tmp_path / "seen")) > 2
 
 
 @pytest.fixture
@@ -432,7 +436,7 @@ def cluster():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as started,
         distributed.Client(started) as client,
@@ -441,7 +445,7 @@ def cluster():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_dask_workers_give_what_this_process_gives_though_one_is_killed(cluster, folder, tmp_path):
+def test_dask_gives_the_same_though_a_worker_is_killed(cluster, folder, tmp_path, no_page):
     from whyclust.blocks import find_source
 
     options = Options(k=3, drop=("group",))

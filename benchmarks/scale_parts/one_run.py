@@ -67,7 +67,9 @@ def blocks(told: dict[str, Any], clock: Clock) -> dict[str, Any]:
     options = Options(k=told["clusters"], method=told.get("method", "kmeans"))
     if network is not None:
         options = Options()
-    explain_by_block([Path(told["folder"])], Path(told["out"]), engine, options, network=network, progress=clock)
+    explain_by_block(
+        [Path(told["folder"])], Path(told["out"]), engine, options, network=network, progress=clock
+    )
     engine.close()
     computed = json.loads((Path(told["out"]) / "summary.json").read_text())["computed"]
     return {"iterations": computed.get("iterations"), "inertia": computed.get("inertia")}

@@ -154,7 +154,7 @@ class Dask:
                 n_workers=workers or os.cpu_count() or 1,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address=":0",
             )
             self._own.append(cluster)
         if client is None:

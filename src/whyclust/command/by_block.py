@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -36,6 +36,7 @@ from whyclust.command.clusterers import check
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
+from whyclust.moments.clusters import ClusterMoments
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.tables import unknown_column
@@ -253,19 +254,32 @@ def _explained(
 ) -> Found:
     """Explain every block, then summarise, then find what is typical, then write."""
     progress("Explaining every row")
-    parts = list(job.run("explained", block_explained, source.blocks, explainer, engine))
-    moments = reduce(add, (part["moments"] for part in parts))
-    notes = [*notes, *dict.fromkeys(note for part in parts for note in part["notes"])]
+    # Added up as they come: there may be thousands of parts.
+    moments, told, disagreeing = _total_of(
+        job.run("explained", block_explained, source.blocks, explainer, engine)
+    )
+    notes = [*notes, *told]
     some = explainer.explain(sample.iloc[:MOST_NAMED]).with_names(asked.names)
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
     progress("Explaining: typical rows")
     known = Known(explainer, moments, names)
-    typical = list(job.run("typical", block_typical, source.blocks, known, engine))
+    typical = job.run("typical", block_typical, source.blocks, known, engine)
     summary = summary_of(moments, reduce(add, (part["typical"] for part in typical)), some)
     progress("Writing the report")
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
-    disagreeing = sum(part["disagreeing"] for part in parts)
     return write_found(job, source, options, asked, explainer, fit, summary, shown, notes, disagreeing)
+
+
+def _total_of(parts: Iterable[dict[str, Any]]) -> tuple[ClusterMoments, list[str], int]:
+    """What all blocks have shown, their notes, and the rows that a surrogate assigns elsewhere."""
+    moments: Any = None
+    notes: dict[str, None] = {}
+    disagreeing = 0
+    for part in parts:
+        moments = part["moments"] if moments is None else moments + part["moments"]
+        notes |= dict.fromkeys(part["notes"])
+        disagreeing += part["disagreeing"]
+    return moments, list(notes), disagreeing
 
 
 # Rows that tell what is the same of all: names, the question.
