@@ -1,7 +1,7 @@
 """Tables by block: memory, and time a row beside the whole table at once, against rows, columns and clusters.
 
-Tables of single precision are made on the spot as folders of Parquet, and taken away afterwards. Every run has
-a process of its own, which tells the processor seconds of its stages and the most memory that was resident.
+Tables of single precision are made on the spot as folders of Parquet, and taken away afterwards. Every run
+has a process of its own, which tells the processor seconds of its stages, and the most memory resident.
 The command by block and the one that reads the whole table do the same: whole jobs (k-means, report, files),
 and jobs that assign and explain rows by a model that there is, in which nothing is fitted. An exponent is the
 slope of log seconds, or log memory, against log size; what does not depend on rows (imports, the report of

@@ -25,11 +25,13 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def __call__(self, message: str) -> None:
+        """A stage begins."""
         now = cpu_seconds()
         self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + now - self.last
         self.last, self.stage = now, _stage(message)
 
     def end(self) -> dict[str, float]:
+        """The last one has ended."""
         self("end")
         return {name: round(value, 3) for name, value in self.seconds.items()}
 
@@ -67,11 +69,10 @@ def blocks(told: dict[str, Any], clock: Clock) -> dict[str, Any]:
     options = Options(k=told["clusters"], method=told.get("method", "kmeans"))
     if network is not None:
         options = Options()
-    explain_by_block(
-        [Path(told["folder"])], Path(told["out"]), engine, options, network=network, progress=clock
-    )
+    folder, out = Path(told["folder"]), Path(told["out"])
+    explain_by_block([folder], out, engine, options, network=network, progress=clock)
     engine.close()
-    computed = json.loads((Path(told["out"]) / "summary.json").read_text())["computed"]
+    computed = json.loads((out / "summary.json").read_text())["computed"]
     return {"iterations": computed.get("iterations"), "inertia": computed.get("inertia")}
 
 

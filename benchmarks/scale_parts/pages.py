@@ -53,7 +53,8 @@ def page(result: dict[str, Any]) -> str:
 
 def _all(runs: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "| how | rows | columns | clusters | CPU seconds | a row | seconds passed | resident, MB | a worker, MB |",
+        "| how | rows | columns | clusters | CPU seconds | a row | seconds passed | resident, MB | "
+        "a worker, MB |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for run in runs:
@@ -86,8 +87,8 @@ def _compared(runs: list[dict[str, Any]]) -> list[str]:
                 what = "Assigned and explained by a model" if by_model else "The whole job"
                 lines.append(
                     f"- {what}, {run['rows']:,} rows: by block {a_row(run, run['cpu_seconds']):.1f} µs a row "
-                    f"and {run['resident_megabytes']:.0f} MB, at once {a_row(one, one['cpu_seconds']):.1f} µs "
-                    f"and {one['resident_megabytes']:.0f} MB: "
+                    f"and {run['resident_megabytes']:.0f} MB, at once "
+                    f"{a_row(one, one['cpu_seconds']):.1f} µs and {one['resident_megabytes']:.0f} MB: "
                     f"{run['cpu_seconds'] / one['cpu_seconds']:.2f} times the time."
                 )
     if not lines:
@@ -183,7 +184,8 @@ def _stages(runs: list[dict[str, Any]]) -> list[str]:
         *lines,
         f"| imports, drawn rows, report | {fixed:.1f} | |",
         "",
-        f"k-means took {run['iterations']} iterations. {run['resident_megabytes']:.0f} MB were resident at most.",
+        f"k-means took {run['iterations']} iterations. At most {run['resident_megabytes']:.0f} MB were "
+        "resident.",
         "",
     ]
 
@@ -199,10 +201,10 @@ def _extrapolated(runs: list[dict[str, Any]]) -> list[str]:
         "## A billion rows",
         "",
         f"Not measured. If every stage goes on to take time in proportion to the rows, as it did up to "
-        f"{run['rows']:,}, with as many iterations, {MANY:,} rows of {run['columns']} columns take {hours:.0f} "
-        f"hours of one processor, and {hours / 64:.1f} hours of 64 that share the blocks evenly and read "
+        f"{run['rows']:,}, with as many iterations, {MANY:,} rows of {run['columns']} columns take "
+        f"{hours:.0f} hours of one processor, and {hours / 64:.1f} hours of 64 that share the blocks evenly and read "
         f"{gigabytes:.0f} GB a pass fast enough. Memory of a worker does not grow with the rows. "
-        f"The client adds up what blocks have found, of about {run['columns'] * MANY // 20_000_000:,} blocks, as "
-        "it comes.",
+        f"The client adds up what blocks have found, of about {run['columns'] * MANY // 20_000_000:,} "
+        "blocks, as it comes.",
         "",
     ]
