@@ -202,8 +202,8 @@ def _extrapolated(runs: list[dict[str, Any]]) -> list[str]:
         "",
         f"Not measured. If every stage goes on to take time in proportion to the rows, as it did up to "
         f"{run['rows']:,}, with as many iterations, {MANY:,} rows of {run['columns']} columns take "
-        f"{hours:.0f} hours of one processor, and {hours / 64:.1f} hours of 64 that share the blocks evenly and read "
-        f"{gigabytes:.0f} GB a pass fast enough. Memory of a worker does not grow with the rows. "
+        f"{hours:.0f} hours of one processor, and {hours / 64:.1f} hours of 64 that share the blocks evenly "
+        f"and read {gigabytes:.0f} GB a pass fast enough. Memory of a worker does not grow with the rows. "
         f"The client adds up what blocks have found, of about {run['columns'] * MANY // 20_000_000:,} "
         "blocks, as it comes.",
         "",
