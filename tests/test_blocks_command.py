@@ -140,7 +140,7 @@ def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_pag
     from whyclust.blocks import labelling
 
     monkeypatch.setattr(labelling, "SURROGATE_ROWS", 150)
-    monkeypatch.setattr(labelling, "FEWEST_OF_A_LABEL", 30)
+    monkeypatch.setattr(labelling, "FEWEST_OF_A_LABEL", 8)
     small_blocks(monkeypatch)
     frame = clusters(n_rows=700)
     frame.loc[::50, "group"] = -1
@@ -148,7 +148,7 @@ def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_pag
     found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(labels="group"))
     told = summary(tmp_path / "out")["computed"]
     drawn = told["fitted_rows"]
-    assert 120 < drawn < 260
+    assert 100 < drawn < 230
     assert f"was fitted to {drawn} rows" in found.headlines[0]
     assert f"labels of the other {700 - drawn} rows" in found.headlines[0]
     lined = lines(tmp_path / "out")
@@ -169,6 +169,20 @@ def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_pag
         assert abs(one["held_out"] - (assigned[own] == one["cluster"]).mean()) < 1e-12
         expected = (frame["group"].to_numpy()[got] == one["cluster"]).mean() if got.any() else 1.0
         assert abs(one["precision"] - expected) < 1e-12
+
+
+def test_a_label_whose_rows_were_all_drawn_keeps_its_cross_validation():
+    from whyclust.blocks.labelling import certificate
+    from whyclust.cluster.fidelity import Fidelity
+
+    fitted = Fidelity(
+        np.array([0, 1]), np.array([5, 3]), np.ones(2), np.array([0.8, 0.5]), np.array([0.9, 0.6])
+    )
+    others = np.array([[0, 40], [10, 30], [0, 30]])
+    found = certificate(fitted, np.array([0, 1]), {0: 5, 1: 43}, others)
+    assert found.held_out.tolist() == [0.8, 0.75]
+    assert found.precision.tolist() == [0.0, 1.0]
+    assert found.sizes.tolist() == [5, 43]
 
 
 def test_a_row_without_a_label_is_refused(tmp_path):

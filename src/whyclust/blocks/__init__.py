@@ -7,6 +7,7 @@ over the blocks; `job` keeps what is finished, so that nothing is computed twice
 from whyclust.blocks.engines import Engine, engine_of
 from whyclust.blocks.explaining import explain_frame
 from whyclust.blocks.job import Job
+from whyclust.blocks.lazy import LazyExplanation
 from whyclust.blocks.source import Block, Source, find_source
 
-__all__ = ["Block", "Engine", "Job", "Source", "engine_of", "explain_frame", "find_source"]
+__all__ = ["Block", "Engine", "Job", "LazyExplanation", "Source", "engine_of", "explain_frame", "find_source"]
