@@ -16,7 +16,7 @@ import whyclust
 ROOT = Path(whyclust.__file__).parent
 FILES = sorted(path for path in ROOT.rglob("*.py"))
 MODULES = sorted(module.name for module in pkgutil.walk_packages([str(ROOT)], prefix="whyclust."))
-HEAVY = ["torch", "matplotlib", "dask", "shap", "polars", "anndata"]
+HEAVY = ["torch", "matplotlib", "dask", "distributed", "shap", "polars", "anndata"]
 
 # The picture of the package, from top to bottom: a module imports from its own layer or from above.
 # What reaches down (to_html, the command line) does so on use, inside a function.
@@ -32,6 +32,7 @@ LAYERS = [
     ["explaining"],
     ["select", "telling"],
     ["answers"],
+    ["blocks"],
     ["baselines"],
     ["metrics"],
     ["auditing", "plots"],

@@ -12,6 +12,7 @@ _CALLED = {
     "plots": "matplotlib",
     "excel": "openpyxl",
     "anndata": "anndata",
+    "dask": "dask",
 }
 
 
@@ -31,7 +32,7 @@ def missing(what: str, extra: str) -> ImportError:
     ----------
     what : str
         What the user called.
-    extra : {"torch", "shap", "plots", "excel", "anndata"}
+    extra : {"torch", "shap", "plots", "excel", "anndata", "dask"}
 
     Examples
     --------

@@ -21,6 +21,11 @@ def is_frame(data: Any) -> bool:
     return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
+def is_dask(data: Any) -> bool:
+    """Whether this is an array or a frame of dask, told without importing it."""
+    return type(data).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(data, "to_delayed")
+
+
 def read_frame(X: Any, name: str = "X") -> pd.DataFrame | None:
     """Any frame as a pandas frame, column by column by name; None for what is no frame.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from whyclust.columns.meaning import IDENTIFIER, meaning_of
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.numbers import NumberMoments
+from whyclust.saving.registry import saved
 
 # Kinds of columns; any other is what pandas calls it.
 NUMBERS, FLAGS, TEXT, DATES, COMPLEX, EMPTY, MIXED = (
@@ -35,6 +36,7 @@ _KINDS = {
 SAMPLE = 1000
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Finite numbers of some rows, drawn by their place: the same for a table in parts.
@@ -61,7 +63,7 @@ class Sample:
         """Of the numbers of some rows; gaps and infinite ones are left out."""
         finite = np.isfinite(values)
         places = np.flatnonzero(finite).astype(np.uint64) + np.uint64(first_row)
-        return cls(_scattered(places), values[finite])._drawn()
+        return cls(scattered(places), values[finite])._drawn()
 
     def __add__(self, other: Sample) -> Sample:
         keys = np.concatenate([self.keys, other.keys])
@@ -74,7 +76,7 @@ class Sample:
         return Sample(self.keys[kept], self.numbers[kept])
 
 
-def _scattered(places: NDArray) -> NDArray:
+def scattered(places: NDArray) -> NDArray:
     """Mix the bits of whole numbers (splitmix64), so that neighbours end up far apart."""
     with np.errstate(over="ignore"):
         mixed = places * np.uint64(0x9E3779B97F4A7C15)
@@ -83,6 +85,7 @@ def _scattered(places: NDArray) -> NDArray:
         return mixed ^ (mixed >> np.uint64(31))
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class NumberFacts:
     """What is known of a column of numbers.
@@ -173,6 +176,7 @@ class NumberFacts:
         return self.highest - self.lowest
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class ColumnFacts:
     """What is known of a column.

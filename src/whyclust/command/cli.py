@@ -14,6 +14,31 @@ from whyclust import __version__
 from whyclust.command import choosing_k, clusterers
 from whyclust.command.examples import help_of
 from whyclust.command.options import refuse_beside_model
+from whyclust.command.parameters import (
+    AuditOption,
+    ColumnsOption,
+    DropOption,
+    EngineOption,
+    FileArgument,
+    IdColumnOption,
+    KByOption,
+    KOption,
+    LabelsOption,
+    MethodOption,
+    ModelOption,
+    NamesOption,
+    NoRelevanceOption,
+    NoRowsOption,
+    OutOption,
+    QuietOption,
+    ResumeOption,
+    ScaleOption,
+    SchedulerOption,
+    SeedOption,
+    WithDataOption,
+    WorkersOption,
+)
+from whyclust.command.telling import one_line, tell
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -78,83 +103,6 @@ def _root(
     """Explain the clusters of a table: why is this row in this cluster, and not in another."""
 
 
-# What `explain` and `audit` ask for alike.
-FileArgument = Annotated[
-    list[Path],
-    typer.Argument(
-        help="A table: CSV, .xlsx, Parquet, Feather/Arrow, .jsonl, .h5ad, .npy or .npz, also with .gz; "
-        "several files or a folder of the same columns; or '-' for standard input.",
-        metavar="FILE...",
-    ),
-]
-KOption = Annotated[str | None, typer.Option("-k", help="Number of clusters, or 'auto': see --k-by.")]
-KByOption = Annotated[
-    str | None,
-    typer.Option(
-        help="How '-k auto' chooses: 'apart' (the default), the most clusters that stand apart, or 'elbow', "
-        "that of the inertia.",
-        metavar="NAME",
-    ),
-]
-OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
-MethodOption = Annotated[
-    str | None,
-    typer.Option(
-        help=f"How rows are clustered: {', '.join(clusterers.names())}; the first by default.",
-        metavar="NAME",
-    ),
-]
-ColumnsOption = Annotated[
-    list[str] | None, typer.Option(help="Use only these columns: a,b (may be given more than once).")
-]
-DropOption = Annotated[
-    list[str] | None, typer.Option(help="Leave these columns out: a,b (may be given more than once).")
-]
-IdColumnOption = Annotated[str | None, typer.Option(help="The column that names the rows; not a feature.")]
-LabelsOption = Annotated[
-    str | None,
-    typer.Option(
-        help="The column that holds the clusters, -1 for noise; not a feature. A surrogate is fitted to "
-        "the labels, and the report tells how well it reproduces them."
-    ),
-]
-NamesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="What to call clusters, beside their ids: 0=students,2=seniors (may be given more than once)."
-    ),
-]
-ScaleOption = Annotated[
-    str,
-    typer.Option(
-        help="How numbers are scaled: 'auto' (the default: 'standard', but 'robust' for columns with numbers "
-        "far outside), 'standard', 'robust', 'rank' or 'none'.",
-        metavar="NAME",
-    ),
-]
-ModelOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Assign and explain the rows by this model.npz of an earlier run, and fit nothing.",
-        metavar="FILE",
-    ),
-]
-WithDataOption = Annotated[
-    bool,
-    typer.Option("--with-data", help="Keep the rows in relevance.parquet, however many there are."),
-]
-NoRowsOption = Annotated[
-    bool,
-    typer.Option("--no-rows", help="Keep single rows out of report.html: sums and means of clusters only."),
-]
-NoRelevanceOption = Annotated[bool, typer.Option("--no-relevance", help="Do not write relevance.parquet.")]
-SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
-AuditOption = Annotated[
-    bool, typer.Option("--audit", help="Also measure whether the explanations can be trusted.")
-]
-
-
 @app.command(epilog=help_of("explain"))
 def explain(
     files: FileArgument,
@@ -174,6 +122,10 @@ def explain(
     no_rows: NoRowsOption = False,
     audit: AuditOption = False,
     model: ModelOption = None,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    resume: ResumeOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Cluster the rows of a table and explain every assignment by its columns."""
@@ -196,12 +148,42 @@ def explain(
     if with_data and no_relevance:
         raise ValueError("--with-data adds the rows to relevance.parquet, which --no-relevance leaves out.")
     from whyclust.columns.scaling import check_scale
+    from whyclust.command.asking_blocks import how_by_block
     from whyclust.tables import read_table
 
     check_scale(scale)
     read_from = [str(file) for file in files]
     named = "standard input" if read_from == ["-"] else files[0].name
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    kept = "nothing" if no_relevance else "all" if with_data else "usual"
+    by_block = how_by_block(files, engine, workers=workers, scheduler=scheduler, resume=resume, audit=audit)
+    if by_block is not None:
+        from whyclust.command.options import Options
+        from whyclust.command.running_blocks import run_by_block
+
+        run_by_block(
+            files,
+            out,
+            by_block,
+            Options(
+                n_clusters,
+                method or clusterers.names()[0],
+                tuple(columns or ()),
+                tuple(drop or ()),
+                id_column,
+                labels,
+                seed,
+                k_by or choosing_k.names()[0],
+                scale,
+            ),
+            model=model,
+            names=called,
+            keep=kept,
+            rows=not no_rows,
+            title=f"Why these clusters? {named}{more}",
+            quiet=quiet,
+        )
+        return
     if model is not None:
         from whyclust.command.new_rows import load_model
 
@@ -211,7 +193,7 @@ def explain(
             out=out,
             quiet=quiet,
             title=f"Why these clusters? {named}{more}",
-            keep="nothing" if no_relevance else "all" if with_data else "usual",
+            keep=kept,
             rows=not no_rows,
             network=network,
             called=str(model),
@@ -224,7 +206,7 @@ def explain(
         out=out,
         quiet=quiet,
         title=f"Why these clusters? {named}{more}",
-        keep="nothing" if no_relevance else "all" if with_data else "usual",
+        keep=kept,
         rows=not no_rows,
         k=n_clusters,
         method=method or clusterers.names()[0],
@@ -330,16 +312,13 @@ def _run(
         report = write_result(result, out, title=title, keep=keep, rows=rows)
     if quiet:
         return
-    for note in result.notes:
-        typer.echo(f"Note: {_one_line(note)}", err=True)
-    for sentence in [*result.headlines, *result.explanation.describe().splitlines()]:
-        typer.echo(_one_line(sentence))
+    tell(result.notes, [*result.headlines, *result.explanation.describe().splitlines()])
     if result.audit is not None:
         for note in result.audit.notes:
-            typer.echo(f"Note: {_one_line(note)}", err=True)
+            typer.echo(f"Note: {one_line(note)}", err=True)
         typer.echo("\nCan I trust this?")
         for sentence in result.audit.verdict:
-            typer.echo(_one_line(sentence))
+            typer.echo(one_line(sentence))
     typer.echo(f"\nReport: {report}")
 
 
@@ -387,13 +366,8 @@ def _told(error: OSError) -> str:
 
 
 def _refuse(message: str) -> int:
-    typer.echo(f"whyclust: {_one_line(message)}", err=True)
+    typer.echo(f"whyclust: {one_line(message)}", err=True)
     return BAD_INPUT
-
-
-def _one_line(text: str) -> str:
-    """Keep what a table says from moving the cursor or colouring the terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 if __name__ == "__main__":

@@ -71,3 +71,11 @@ def _soft_k_means(k: int, seed: int) -> Any:
     from whyclust.cluster import SoftKMeans
 
     return SoftKMeans(n_clusters=k, random_state=seed)
+
+
+@clusterer("minibatch")
+def _mini_batch_k_means(k: int, seed: int) -> Any:
+    """Round clusters, in one pass over tables in blocks."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    return MiniBatchKMeans(n_clusters=k, n_init=10, random_state=seed)

@@ -79,7 +79,7 @@ def fit_clusters(
     progress("Preparing the columns")
     prepared = preparation(plan)
     matrix = _transformed(prepared, features)
-    _check_k(2 if options.k is None else options.k, matrix)
+    check_k(2 if options.k is None else options.k, matrix)
     k, choice, headlines = options.k, None, []
     if k is None:
         choice = choosing_k.chosen(options.k_by, matrix, options.method, options.seed, progress)
@@ -136,7 +136,7 @@ def fit_labels(
     """
     progress("Preparing the columns")
     given = read_labels(labels, f"column '{options.labels}'")
-    k = _count_labels(given, str(options.labels))
+    k = count_labels(len(np.unique(given)), len(given), str(options.labels))
     progress("Fitting a surrogate to the given labels")
     pipeline = surrogate_pipeline(preparation(plan), features, given, random_state=options.seed)
     fidelity = pipeline[-1].fidelity_
@@ -150,7 +150,8 @@ def fit_labels(
     )
 
 
-def _check_k(k: int, matrix: np.ndarray) -> None:
+def check_k(k: int, matrix: np.ndarray) -> None:
+    """Refuse so many clusters of these rows."""
     if k < 2:
         raise ValueError(f"found k = {k}, expected at least 2: one cluster leaves nothing to explain.")
     # The first rows nearly always settle it; only else are all rows compared.
@@ -169,11 +170,11 @@ def _check_k(k: int, matrix: np.ndarray) -> None:
         )
 
 
-def _count_labels(given: np.ndarray, name: str) -> int:
-    n_labels = len(np.unique(given))
+def count_labels(n_labels: int, n_rows: int, name: str) -> int:
+    """Refuse so many labels as clusters, or return how many there are."""
     if n_labels > MAX_LABELS:
         raise ValueError(
-            f"column '{name}' holds {n_labels} different values in {len(given)} rows, expected "
+            f"column '{name}' holds {n_labels} different values in {n_rows} rows, expected "
             f"clusters (at most {MAX_LABELS} labels): choose another column."
         )
     return n_labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from whyclust.columns import TablePlan
 from whyclust.command.options import Options
 from whyclust.tables import Table, plan_table, unknown_column
 from whyclust.tables.spelling import Spelling
+from whyclust.telling.lines import id_name
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,7 @@ def read_rows(table: Table, options: Options) -> Rows:
     for name in options.not_features:
         if name not in frame.columns:
             raise ValueError(unknown_column(name, frame.columns))
-    columns, drop = _names(options.columns, frame), _names(options.drop, frame)
-    overlap = [name for name in options.not_features if name in columns]
-    if overlap:
-        raise ValueError(
-            f"column '{overlap[0]}' is asked for as a feature and as the id or the labels: "
-            "take it out of one of them."
-        )
+    options = column_names(options, frame.columns)
     if options.labels is not None:
         unlabelled = frame[options.labels].isna()
         if unlabelled.any():
@@ -90,7 +85,7 @@ def read_rows(table: Table, options: Options) -> Rows:
         raise ValueError(f"found {len(frame)} row(s) to cluster, expected at least two.")
     return Rows(
         frame,
-        replace(options, columns=columns, drop=drop),
+        options,
         [*table.aside, *options.not_features],
         row_names(frame, options.id_column),
         notes,
@@ -110,11 +105,29 @@ def plan_rows(rows: Rows) -> TablePlan:
     )
 
 
-def _names(entries: Iterable[str], frame: pd.DataFrame) -> tuple[str, ...]:
+def column_names(options: Options, known: Collection[str]) -> Options:
+    """The options with the names of columns as the table has them.
+
+    Raises
+    ------
+    ValueError
+        For a column that is asked for twice.
+    """
+    columns, drop = _names(options.columns, known), _names(options.drop, known)
+    overlap = [name for name in options.not_features if name in columns]
+    if overlap:
+        raise ValueError(
+            f"column '{overlap[0]}' is asked for as a feature and as the id or the labels: "
+            "take it out of one of them."
+        )
+    return replace(options, columns=columns, drop=drop)
+
+
+def _names(entries: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
     """Cut 'a,b' at its commas, unless a column has just that name."""
     names: list[str] = []
     for entry in entries:
-        parts = [entry] if entry in frame.columns else [part.strip() for part in entry.split(",")]
+        parts = [entry] if entry in known else [part.strip() for part in entry.split(",")]
         names += [part for part in parts if part]
     return tuple(names)
 
@@ -141,6 +154,4 @@ def row_names(frame: pd.DataFrame, id_column: str | None) -> RowNames:
             for value, number in zip(ids, numbers, strict=True)
         ]
         notes.append(f"Column '{id_column}' does not tell all rows apart: {n_repeated} ids repeat.")
-    # The results have columns of their own, which no id may displace.
-    taken = {"cluster", "cluster_name", "evidence", "competitor", "surrogate", "disagrees"}
-    return RowNames(ids, distinct, "id" if id_column in taken else id_column, notes)
+    return RowNames(ids, distinct, id_name(id_column), notes)

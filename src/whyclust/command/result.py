@@ -14,6 +14,7 @@ from whyclust.command import choosing_k
 from whyclust.command.fitting import Fit
 from whyclust.command.reading import RowNames, Rows
 from whyclust.tables import Reading
+from whyclust.telling.lines import row_lines
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
@@ -105,20 +106,7 @@ def cluster_lines(
     With given labels also what the surrogate says. `called` has names of clusters, where the explanation is
     of a part of the rows and would propose others.
     """
-    called = explanation.cluster_names if called is None else called
-    lines = pd.DataFrame(
-        {
-            names.called: names.ids,
-            "cluster": explanation.clusters,
-            "cluster_name": [called[cluster] for cluster in explanation.clusters.tolist()],
-            "evidence": explanation.evidence,
-            "competitor": explanation.competitors,
-        }
-    )
-    if explanation.given is not None:
-        lines["surrogate"] = explanation.assigned
-        lines["disagrees"] = explanation.disagrees
-    return lines
+    return row_lines(explanation, names.ids, names.called, called)
 
 
 def _computed(

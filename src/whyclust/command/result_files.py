@@ -90,11 +90,11 @@ def write_result(
             _kept(result.explanation, keep).save(beside / "relevance.parquet")
         write_lines([result.clusters], beside / "clusters.csv")
         save(result.network, beside / "model.npz")
-        found = [_strongest(cluster) for cluster in result.explanation.summary().to_json()]
+        found = [strongest(cluster) for cluster in result.explanation.summary().to_json()]
         summary = {"clusters": found, "computed": result.computed}
-        _write_json(summary, beside / "summary.json")
+        write_json(summary, beside / "summary.json")
         if result.audit is not None:
-            _write_json(result.audit.to_json(), beside / "audit.json")
+            write_json(result.audit.to_json(), beside / "audit.json")
             result.audit.methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
     return folder / "report.html"
 
@@ -152,7 +152,8 @@ def write_lines(parts: Iterable[pd.DataFrame], path: Path) -> None:
             lines.to_csv(stream, index=False, header=position == 0)
 
 
-def _write_json(value: Any, path: Path) -> None:
+def write_json(value: Any, path: Path) -> None:
+    """Write JSON, in which NaN and infinity are null."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
@@ -187,7 +188,7 @@ def _cannot_create(folder: Path, error: OSError) -> str:
     )
 
 
-def _strongest(cluster: dict[str, Any]) -> dict[str, Any]:
+def strongest(cluster: dict[str, Any]) -> dict[str, Any]:
     """Keep the features with the most relevance, for or against, in their order; say how many."""
     features = cluster["features"]
     ranked = sorted(range(len(features)), key=lambda i: -abs(features[i]["relevance"] or 0.0))

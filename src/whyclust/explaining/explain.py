@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from whyclust._frames import is_dask
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is, prepared_rows
 from whyclust.explaining.reaching import reach
@@ -65,6 +66,8 @@ def explain(
         ``ex.images`` has their shape. For labels, and clusterings
         of which only the labels are known, all rows that were clustered, in the same order; text
         columns are then one-hot encoded, and gaps filled in, as on the command line (``ex.notes``).
+        An array or a frame of dask is explained block by block, when something is asked: see
+        :class:`whyclust.blocks.LazyExplanation`.
     cluster : cluster id, or one for each row, optional
         Explain this cluster instead of the one each row is in: why, or why not, cluster 3? A Series is
         matched with the rows of a frame by its index.
@@ -113,6 +116,7 @@ def explain(
     Returns
     -------
     Explanation
+        Or a :class:`whyclust.blocks.LazyExplanation`, of dask's arrays and frames.
 
     Examples
     --------
@@ -132,6 +136,17 @@ def explain(
             "compares two clusters: give one of them."
         )
     _check_method(method, options, rule)
+    if is_dask(X):
+        shown = {"groups": groups, "feature_names": feature_names, "names": names, "absent": absent}
+        refused = {
+            "space": space,
+            "layer": layer,
+            "obsm": obsm,
+            "method": None if method == "neon" else method,
+        }
+        asked = {"cluster": cluster, "against": against, "rule": rule, **shown, **refused}
+        known = {"background": background, "beta": beta, "threshold": threshold}
+        return reach("explain_lazily")(model, X, **known, **asked)
     model, X, background = handed_in(model, X, background, layer=layer, obsm=obsm)
     if space is not None:
         asked = {"cluster": cluster, "against": against, "threshold": threshold, "rule": rule, "beta": beta}

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from whyclust._frames import is_frame
 from whyclust.explaining.explanation import PER_ROW, Explanation
+from whyclust.explaining.left_out import RowsLeftOut
 
 
 def joined(parts: list[Explanation]) -> Explanation:
@@ -87,10 +88,12 @@ def _values(parts: list[Explanation]) -> Any:
 
 
 def _data(parts: list[Any]) -> Any:
-    if is_frame(parts[0]):
+    if all(is_frame(part) for part in parts):
         import pandas as pd
 
         return pd.concat(parts)
     if sp.issparse(parts[0]):
         return sp.csr_array(sp.vstack(parts))
+    if any(isinstance(part, RowsLeftOut) for part in parts):
+        return RowsLeftOut(sum(len(part) for part in parts), parts[0].shape[1])
     return np.concatenate(parts)

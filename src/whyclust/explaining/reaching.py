@@ -14,6 +14,7 @@ _ON_USE = {
     "describe_row": "whyclust.telling.sentences",
     "glance": "whyclust.telling.glance",
     "find": "whyclust.baselines.registry",
+    "explain_lazily": "whyclust.blocks.lazy",
     "explain_rows": "whyclust.explaining.rows",
     "explain_space": "whyclust.explaining.ignored",
     "joined": "whyclust.explaining.joining",

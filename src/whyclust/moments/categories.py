@@ -8,7 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust.saving.registry import saved
 
+
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class CategoryCounts:
     """Rows of every category.

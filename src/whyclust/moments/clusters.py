@@ -18,11 +18,13 @@ from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean
 from whyclust.moments.rows import LeastRows
+from whyclust.saving.registry import saved
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class GroupMoments:
     """What is known of rows that are explained for one cluster.
@@ -74,6 +76,7 @@ class GroupMoments:
         return np.median(np.concatenate(self.levels)) if self.levels else self.relevance.value
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class ClusterMoments:
     """What is known of every cluster.
@@ -145,6 +148,7 @@ class ClusterMoments:
         return reduce(add, self.columns.values())
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class TypicalRows:
     """The rows nearest each cluster's mean relevance; the one closest to leaving is not typical.

@@ -14,6 +14,7 @@ from whyclust._frames import is_frame
 from whyclust.inputs.reading import is_sparse
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.numbers import NumberMoments
+from whyclust.saving.registry import saved
 
 # What a gap among categories is called.
 MISSING = "missing"
@@ -69,6 +70,7 @@ def _holds_numbers(values: pd.Series) -> bool:
     return numbers and not all(isinstance(value, bool) for value in values)
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class ColumnMoments:
     """What is known of the columns of some rows.

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.saving.registry import saved
 
+
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class Mean:
     """The mean of rows.
@@ -46,6 +49,7 @@ class Mean:
         return Mean(count, self.value + (other.value - self.value) * weight)
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class NumberMoments:
     """Count, mean and squared deviations of columns of numbers; gaps are left out.

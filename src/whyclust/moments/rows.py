@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust.saving.registry import saved
 
+
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class LeastRows:
     """Rows with the least value, ascending; of equal ones the first.

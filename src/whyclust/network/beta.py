@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from whyclust.inputs.reading import plain_tensor
 from whyclust.moments.numbers import Mean
+from whyclust.saving.registry import saved
 
 if TYPE_CHECKING:
     from whyclust.network.network import Neuralized
 
 
+@saved(alone=False)
 @dataclass(frozen=True, eq=False)
 class EvidenceMoments:
     """The evidence of some points, as far as β needs it; parts add up.

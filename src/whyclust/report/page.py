@@ -109,7 +109,8 @@ def render(
         script=Markup(script),
         values=as_json(shown["values"]),
         arrays=shown["arrays"].elements(),
-        n_rows=len(explanation.clusters),
+        # Of all rows, where the explanation holds some of them and its summary is of all.
+        n_rows=sum(cluster["size"] for cluster in page.clusters),
         n_features=len(explanation.feature_names),
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
         clusters=page.clusters,

@@ -56,3 +56,14 @@ def _digest(stream: Any, parts: list[tuple[int, int | None]]) -> bytes:
             digest.update(block)
             left = None if left is None else left - len(block)
     return digest.digest()
+
+
+def seal_of(path: Path) -> str | None:
+    """The digest that stands in a Parquet file, in hexadecimal; None where there is none."""
+    with path.open("rb") as stream:
+        start = _start_of_metadata(stream) - len(_MARK) - _SIZE
+        if start < 0:
+            return None
+        stream.seek(start)
+        sealed = stream.read(len(_MARK) + _SIZE)
+    return sealed[len(_MARK) :].hex() if sealed.startswith(_MARK) else None

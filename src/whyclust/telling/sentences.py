@@ -51,7 +51,8 @@ def cluster_sentences(
     """What sets a cluster apart, and who is in it; without `rows`, none of them is named."""
     named = one.named_features(top)
     measures = explanation.provenance.measures
-    held = f"{count(one.size)} of {count(len(explanation))} rows"
+    # Of all rows that the summary is of: an explanation may hold some of them.
+    held = f"{count(one.size)} of {count(round(one.size / one.share))} rows"
     if explanation.question.about == "ignored":
         told = (
             f" lies mainly in {join([column for column, _ in named])}" if named else " belongs to no column"

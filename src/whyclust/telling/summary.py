@@ -17,6 +17,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import is_sparse
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
+from whyclust.moments.rows import LeastRows
 from whyclust.telling.names import distinct_names, is_name, mark
 from whyclust.telling.standing import Compared, Standing, Standings
 
@@ -191,7 +192,23 @@ def summarise_parts(parts: Iterable[Explanation], members: int = 3) -> Summary:
         raise TypeError("parts can be gone through only once, expected twice: pass list(parts).")
     known = reduce(add, (ClusterMoments.of(part, first, members) for first, part in _placed(parts)))
     typical = reduce(add, (TypicalRows.of(part, known, first, members) for first, part in _placed(parts)))
-    any_part = next(iter(parts))
+    return summary_of(known, typical, next(iter(parts)))
+
+
+def summary_of(known: ClusterMoments, typical: TypicalRows | None, any_part: Explanation) -> Summary:
+    """The summary of a table, from what is known of all its parts.
+
+    Parameters
+    ----------
+    known : ClusterMoments
+    typical : TypicalRows or None
+        None before a second pass has found them.
+    any_part : Explanation
+        What is the same in all parts is read from it: names of columns, the question.
+    """
+    if typical is None:
+        none = LeastRows(0, np.empty(0), np.empty(0, dtype=int))
+        typical = TypicalRows(dict.fromkeys(known.clusters, none))
     ignored = any_part.question.about == "ignored"
     found = _read(known, typical, any_part.feature_names, any_part)
     return Summary(found, ignored, any_part.provenance.measures)

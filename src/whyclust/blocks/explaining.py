@@ -1,0 +1,258 @@
+"""Explaining a block: its evidence, its relevance in files, what is typical, and single rows of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust.blocks.source import Block
+from whyclust.cluster.fidelity import Fidelity
+from whyclust.columns import TablePlan
+from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.rows import explain_rows
+from whyclust.inputs.reading import read_input
+from whyclust.labels.given import label_values
+from whyclust.moments.clusters import ClusterMoments, TypicalRows
+from whyclust.network import Neuralized
+from whyclust.network.beta import EvidenceMoments
+from whyclust.saving.atomic import write_whole
+from whyclust.saving.digest import seal, seal_of
+from whyclust.saving.files import load, save
+from whyclust.telling.lines import id_name, row_lines
+
+RELEVANCE, CLUSTERS = "relevance", "clusters"
+# Typical and borderline rows that a summary names.
+MEMBERS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Explainer:
+    """What the stages are told.
+
+    Attributes
+    ----------
+    network : Neuralized
+    plan : TablePlan or None
+        What becomes of the columns; None where the network itself reads them.
+    folder : pathlib.Path
+        Where files go, in folders of their own.
+    id_column, labels : str or None
+        The columns that name and that label the rows.
+    fidelity : Fidelity or None
+        How well a surrogate reproduces the labels.
+    keep : {"usual", "all", "nothing"}
+        Whether relevance is kept, and with it the rows.
+    """
+
+    network: Neuralized
+    plan: TablePlan | None
+    folder: Path
+    id_column: str | None = None
+    labels: str | None = None
+    fidelity: Fidelity | None = None
+    keep: str = "usual"
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the table that are read."""
+        if self.plan is None:
+            names = list(self.network.feature_names)
+        else:
+            names = [column.name for column in self.plan.columns]
+        beside = [name for name in (self.id_column, self.labels) if name is not None]
+        return list(dict.fromkeys([*names, *beside]))
+
+    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """What the network takes of rows of the table."""
+        if self.plan is None:
+            return frame[[name for name in self.network.feature_names if name in frame.columns]]
+        return self.plan.apply(frame)
+
+    def given(self, frame: pd.DataFrame) -> NDArray | None:
+        """The labels of rows of the table, if they are given."""
+        return None if self.labels is None else given_labels(frame, self.labels)
+
+    def names(self, frame: pd.DataFrame) -> pd.Index:
+        """What rows are called: by their column, or by their numbers from 1 on."""
+        return frame.index + 1 if self.id_column is None else pd.Index(frame[self.id_column])
+
+    def explain(self, frame: pd.DataFrame) -> Explanation:
+        """Explain rows of the table."""
+        features = self.features(frame).set_axis(self.names(frame), axis=0)
+        source = None if self.labels is None else f"column '{self.labels}'"
+        return explain_rows(
+            self.network,
+            read_input(features, "the table"),
+            given=self.given(frame),
+            fidelity=self.fidelity,
+            source=source,
+        )
+
+
+def given_labels(frame: pd.DataFrame, name: str) -> NDArray:
+    """The labels of rows of a table; a gap among them is refused."""
+    missing = frame[name].isna().to_numpy()
+    if missing.any():
+        row = int(frame.index[int(missing.argmax())]) + 1
+        raise ValueError(
+            f"row {row} has no label in column '{name}': by block every row needs one, so leave such rows "
+            "out first, or label them -1 for noise."
+        )
+    return label_values(frame[name], f"column '{name}'")
+
+
+def block_evidence(block: Block, state: Explainer) -> EvidenceMoments:
+    """The stage: the evidence of a block, as far as β needs it."""
+    found: Any = None
+    for _, frame in block.frames(state.columns):
+        own = EvidenceMoments.of(state.network.evidence(state.features(frame)))
+        found = own if found is None else found + own
+    return found
+
+
+def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
+    """The stage: relevance of a block, in files, and what a summary needs of it."""
+    moments: Any = None
+    files: dict[str, str] = {}
+    told: list[str] = []
+    disagreeing = 0
+    for number, (first, frame) in enumerate(block.frames(state.columns)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            part = state.explain(frame)
+        told += [" ".join(str(one.message).split()) for one in caught]
+        own = ClusterMoments.of(part, first, MEMBERS)
+        moments = own if moments is None else moments + own
+        disagreeing += int(part.disagrees.sum())
+        if state.keep != "nothing":
+            name = f"{RELEVANCE}/{file_name(block, number)}"
+            files[name] = _saved(part, state, name)
+    return {
+        "moments": moments,
+        "files": files,
+        "notes": list(dict.fromkeys(told)),
+        "disagreeing": disagreeing,
+    }
+
+
+def file_name(block: Block, number: int) -> str:
+    """The file of a batch of a block; sorted by name, files are in the order of the rows."""
+    return f"part-{block.number:06d}-{number:04d}.parquet"
+
+
+def _saved(part: Explanation, state: Explainer, name: str) -> str:
+    """Write relevance in single precision: seven digits are more than anybody reads."""
+    path = state.folder / name
+    path.parent.mkdir(exist_ok=True)
+    part = replace(part, values=np.asarray(part.values).astype(np.float32, order="F"))
+    save(part if state.keep == "all" else part.without_data(), path)
+    return str(seal_of(path))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the second pass is told beside: what all blocks together have shown.
+
+    Attributes
+    ----------
+    explainer : Explainer
+    moments : ClusterMoments
+    names : dict of cluster to str
+    """
+
+    explainer: Explainer
+    moments: ClusterMoments
+    names: dict[Any, str]
+
+
+def block_typical(block: Block, state: Known) -> dict[str, Any]:
+    """The stage: the rows nearest what is typical, and the lines of all rows, in files."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    typical: Any = None
+    files: dict[str, str] = {}
+    folder = state.explainer.folder
+    called = id_name(state.explainer.id_column)
+    for number, (first, part) in enumerate(_explained_again(block, state.explainer)):
+        own = TypicalRows.of(part, state.moments, first, MEMBERS)
+        typical = own if typical is None else typical + own
+        lines = row_lines(part, part.index, called, state.names)
+        table = pa.Table.from_pandas(lines, preserve_index=False)
+
+        def fill(stream: Any, table: Any = table) -> None:
+            pq.write_table(table, stream, write_page_checksum=True)
+            seal(stream)
+
+        name = f"{CLUSTERS}/{file_name(block, number)}"
+        files[name] = str(seal_of(write_whole(folder / name, fill)))
+    return {"typical": typical, "files": files}
+
+
+def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Explanation]]:
+    """The explanations of a block, from their files if there are any."""
+    if state.keep == "nothing":
+        for first, frame in block.frames(state.columns):
+            yield first, state.explain(frame)
+        return
+    first = block.first_row
+    for path in sorted((state.folder / RELEVANCE).glob(f"part-{block.number:06d}-*.parquet")):
+        part = load(path)
+        yield first, part
+        first += len(part)
+
+
+def block_rows(block: Block, state: tuple[list[str], NDArray]) -> pd.DataFrame:
+    """The stage: single rows of a block, by their numbers in the whole table."""
+    columns, rows = state
+    found = [frame[np.isin(frame.index, rows)] for _, frame in block.frames(columns)]
+    return pd.concat(found)
+
+
+def explain_frame(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
+    """Explain the rows of a frame by a network, as a frame: what other engines map over their blocks.
+
+    It is a pure function: a row has the same line in any block, because β belongs to the network.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Any rows, with the columns of the network.
+    network : Neuralized
+        ``wc.load("result/model.npz")``, or ``wc.neuralize(model, background)``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line a row, under the frame's index: ``cluster``, ``competitor``, ``evidence``, ``base_value``,
+        and ``relevance.<column>`` of every column.
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris(as_frame=True).data
+    >>> network = wc.neuralize(KMeans(3, n_init=1, random_state=0).fit(X), X)
+    >>> explain_frame(X[:2], network).columns.tolist()[:5]
+    ['cluster', 'competitor', 'evidence', 'base_value', 'relevance.sepal length (cm)']
+    """
+    found = explain_rows(network, read_input(frame))
+    lines = pd.DataFrame(
+        {
+            "cluster": found.clusters,
+            "competitor": found.competitors,
+            "evidence": found.evidence,
+            "base_value": found.base_values,
+        },
+        index=frame.index,
+    )
+    names = [f"relevance.{name}" for name in found.feature_names]
+    return pd.concat([lines, pd.DataFrame(np.asarray(found.values), frame.index, names)], axis=1)

@@ -1,0 +1,269 @@
+"""What is finished of a job, in a folder: whoever goes on computes nothing twice.
+
+A part is what a stage has found of a block, in a file that is whole or not there, written by whoever
+computed it. The manifest tells what the job is and which parts there are, with their digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whyclust import __version__
+from whyclust.blocks.engines import Engine
+from whyclust.blocks.source import Block
+from whyclust.saving.atomic import clear_leftovers, write_whole
+from whyclust.saving.digest import seal_of
+from whyclust.saving.files import load, save
+from whyclust.saving.packing import as_ndarray, pack
+from whyclust.saving.registry import saved
+
+# Where a job is while it is not finished, in the folder of its results.
+UNFINISHED = "unfinished"
+MANIFEST = "manifest.json"
+# Seconds between two writes of the manifest: parts tell of themselves meanwhile.
+_OFTEN = 5.0
+
+
+@saved(name="PartOfJob")
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a stage has found of a block.
+
+    Attributes
+    ----------
+    job : str
+        The digest of the job that it belongs to.
+    stage : str
+    block : int or None
+        The number of the block; None for what concerns none.
+    value : object
+        Whatever can be saved. Of a dictionary, the entry 'files' has files written beside, with their
+        digests.
+    """
+
+    job: str
+    stage: str
+    block: int | None
+    value: Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is told beside a block."""
+
+    function: Callable[[Block, Any], Any]
+    state: Any
+    folder: Path
+    job: str
+    stage: str
+
+
+class Job:
+    """A job and its folder, which the caller has locked.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        The folder of the results.
+    defined : mapping
+        What makes it this job and no other, as JSON can tell it: options, files, versions.
+    resume : bool
+        Whether to go on with what is there.
+
+    Raises
+    ------
+    ValueError
+        Where there is an unfinished job and `resume` was not asked for, and where it is another one.
+    """
+
+    def __init__(self, out: Path, defined: Mapping[str, Any], *, resume: bool = False) -> None:
+        self.folder = out / UNFINISHED
+        self.defined = json.loads(json.dumps({**defined, "version": __version__}))
+        self.digest = digest_of_json(self.defined)
+        self._parts: dict[str, dict[str, str]] = {}
+        self._written = 0.0
+        known = read_manifest(self.folder / MANIFEST)
+        if known is not None:
+            if not resume:
+                raise ValueError(
+                    f"'{self.folder}' holds a job that was not finished: --resume goes on with it; take the "
+                    "folder away to begin anew, or name another --out."
+                )
+            refuse_other_job(self.folder, known, self.defined)
+            self._parts = known["parts"]
+            for stage in [self.folder, *(one for one in self.folder.iterdir() if one.is_dir())]:
+                clear_leftovers(stage)
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ValueError(
+                f"'{self.folder}' is there and holds no manifest that can be read: take it away, or name "
+                "another --out."
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.write_manifest()
+
+    # --- parts ---------------------------------------------------------------------------------
+
+    def run(
+        self,
+        stage: str,
+        function: Callable[[Block, Any], Any],
+        blocks: Sequence[Block],
+        state: Any,
+        engine: Engine,
+    ) -> Iterator[Any]:
+        """What a stage finds of every block, in order: read where it is finished, else computed and kept."""
+        folder = self.folder / stage
+        folder.mkdir(exist_ok=True)
+        finished = {block.number for block in blocks if self._is_finished(stage, block)}
+        left = [block for block in blocks if block.number not in finished]
+        computed = iter(engine.map(compute, left, Task(function, state, self.folder, self.digest, stage)))
+        for block in blocks:
+            if block.number in finished:
+                value = load(part_path(self.folder, stage, block)).value
+            else:
+                value, digest = next(computed)
+                self._parts.setdefault(stage, {})[str(block.number)] = digest
+                self.write_manifest(often=True)
+            yield value
+        self.write_manifest()
+
+    def _is_finished(self, stage: str, block: Block) -> bool:
+        path = part_path(self.folder, stage, block)
+        if not path.exists():
+            return False
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        known = self._parts.setdefault(stage, {}).get(str(block.number), digest)
+        try:
+            part = load(path)
+        except (ValueError, ImportError):
+            part = None
+        right = part is not None and digest == known and _key(part) == (self.digest, stage, block.number)
+        if right and isinstance(part.value, dict):
+            files = part.value.get("files", {})
+            right = all(_sealed(self.folder / name) == seal for name, seal in files.items())
+        if right:
+            self._parts[stage][str(block.number)] = digest
+        else:
+            self._parts[stage].pop(str(block.number), None)
+        return right
+
+    # --- what concerns no block ----------------------------------------------------------------
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep something under a name; what was there is replaced, whole."""
+        save(Part(self.digest, name, None, value), self.folder / f"{name}.npz")
+
+    def kept(self, name: str) -> Any:
+        """What was kept, or None."""
+        path = self.folder / f"{name}.npz"
+        if not path.exists():
+            return None
+        try:
+            part = load(path)
+        except ValueError:
+            return None
+        return part.value if _key(part) == (self.digest, name, None) else None
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What was kept under a name, or else what is made now, and kept."""
+        found = self.kept(name)
+        if found is None:
+            found = make()
+            self.keep(name, found)
+        return found
+
+    # --- manifest ------------------------------------------------------------------------------
+
+    def write_manifest(self, *, often: bool = False) -> None:
+        """Write what is finished; called `often`, only now and then."""
+        now = time.monotonic()
+        if often and now - self._written < _OFTEN:
+            return
+        text = json.dumps(self.manifest(), indent=1, ensure_ascii=False)
+        write_whole(self.folder / MANIFEST, lambda stream: stream.write(text.encode()))
+        self._written = now
+
+    def manifest(self) -> dict[str, Any]:
+        """What the job is, and its parts with their digests."""
+        told = {"format": 1, "job": self.digest, "defined": self.defined, "parts": self._parts}
+        return {**told, "sha256": digest_of_json(told)}
+
+    def finish(self) -> None:
+        """Take the folder away: everything has been moved to where it belongs."""
+        shutil.rmtree(self.folder)
+
+
+def part_path(folder: Path, stage: str, block: Block) -> Path:
+    """The file of a part."""
+    return folder / stage / f"{block.number:06d}.npz"
+
+
+def compute(block: Block, task: Task) -> tuple[Any, str]:
+    """Compute a part and write it; return what was found and the digest of the file. Workers run this."""
+    value = task.function(block, task.state)
+    path = part_path(task.folder, task.stage, block)
+    save(Part(task.job, task.stage, block.number, value), path)
+    return value, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _key(part: Any) -> tuple[str, str, int | None] | None:
+    return (part.job, part.stage, part.block) if isinstance(part, Part) else None
+
+
+def _sealed(path: Path) -> str | None:
+    """The digest inside a Parquet file; None where there is no such file."""
+    try:
+        return seal_of(path)
+    except (OSError, ValueError):
+        return None
+
+
+def digest_of_json(value: Any) -> str:
+    """The digest of what JSON can tell, whatever the order of keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(thing: Any) -> str:
+    """The digest of whatever can be saved."""
+    content, arrays = pack(thing)
+    found = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
+    for name in sorted(arrays):
+        found.update(name.encode() + as_ndarray(arrays[name]).tobytes())
+    return found.hexdigest()
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """A manifest that is as it was written, or None."""
+    try:
+        found = json.loads(path.read_bytes())
+        told = {key: value for key, value in found.items() if key != "sha256"}
+        right = found["sha256"] == digest_of_json(told) and found["format"] == 1
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found if right else None
+
+
+def refuse_other_job(folder: Path, known: Mapping[str, Any], defined: Mapping[str, Any]) -> None:
+    """Refuse a folder whose manifest is of another job, and say in what they differ."""
+    before = known["defined"]
+    differ = [key for key in sorted({*before, *defined}) if before.get(key) != defined.get(key)]
+    if not differ:
+        return
+    key = differ[0]
+    told = "" if key == "files" else f" ({_short(before.get(key))} there, {_short(defined.get(key))} here)"
+    what = "files that have changed since, or others" if key == "files" else f"another '{key}'"
+    raise ValueError(
+        f"'{folder}' is of another job, with {what}{told}: name another --out, or take the folder away."
+    )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 60 else text[:57] + "..."

@@ -1,0 +1,293 @@
+"""Files as blocks of rows, which are read one batch at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whyclust.columns.plan import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+# Numbers of a block: smaller row groups are put together, larger ones are a block each.
+BLOCK_NUMBERS = 20_000_000
+# Numbers of a batch, the part of a block that is in memory: 40 MB in double precision.
+BATCH_NUMBERS = 5_000_000
+PARQUET, ARROW, CSV = "Parquet", "Arrow", "CSV"
+KINDS = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".feather": ARROW,
+    ".arrow": ARROW,
+    ".ipc": ARROW,
+    ".csv": CSV,
+    ".tsv": CSV,
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Row groups of a Parquet file, or record batches of an Arrow file, one after the other.
+
+    Attributes
+    ----------
+    path : str
+    kind : {"Parquet", "Arrow"}
+    start, stop : int
+        The first group, and the one behind the last.
+    n_rows : int
+    """
+
+    path: str
+    kind: str
+    start: int
+    stop: int
+    n_rows: int
+
+    def batches(self, most: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """The rows, at most so many at a time."""
+        if self.kind == PARQUET:
+            import pyarrow.parquet as pq
+
+            # Not read ahead: a row group may be larger than the memory that a worker has.
+            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+                groups = list(range(self.start, self.stop))
+                names = None if columns is None else list(columns)
+                yield from file.iter_batches(most, row_groups=groups, columns=names, use_threads=False)
+            return
+        import pyarrow as pa
+
+        with pa.memory_map(self.path) as stream:
+            file = pa.ipc.open_file(stream)
+            for group in range(self.start, self.stop):
+                batch = file.get_batch(group)
+                batch = batch if columns is None else batch.select(list(columns))
+                for row in range(0, batch.num_rows, most):
+                    yield batch.slice(row, most)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of a table that are computed together.
+
+    Attributes
+    ----------
+    number : int
+        Its place among the blocks.
+    first_row : int
+        Rows before it.
+    n_rows : int
+    pieces : tuple of Piece
+    batch_rows : int
+        Rows that are in memory at a time.
+    """
+
+    number: int
+    first_row: int
+    n_rows: int
+    pieces: tuple[Piece, ...]
+    batch_rows: int
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Batches as Arrow has them, each with the number of rows before it."""
+        first = self.first_row
+        for piece in self.pieces:
+            for batch in piece.batches(self.batch_rows, columns):
+                if batch.num_rows:
+                    yield first, batch
+                first += batch.num_rows
+
+    def frames(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
+        """The same as frames, whose rows are numbered as those of the whole table."""
+        import pandas as pd
+
+        for first, batch in self.batches(columns):
+            frame = batch.to_pandas(ignore_metadata=True)
+            yield first, frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in blocks.
+
+    Attributes
+    ----------
+    files : tuple of (path, bytes, time of its last change)
+    columns : tuple of str
+    blocks : tuple of Block
+    kind : str
+    """
+
+    files: tuple[tuple[str, int, int], ...]
+    columns: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    kind: str
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all blocks."""
+        return sum(block.n_rows for block in self.blocks)
+
+    @property
+    def n_numbers(self) -> int:
+        """Rows times columns."""
+        return self.n_rows * len(self.columns)
+
+
+def files_of(paths: Sequence[Path]) -> tuple[list[Path], str] | None:
+    """The files that are meant, and their kind; None where one cannot be read by block."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found += [one for one in inside if one.is_file() and not one.name.startswith((".", "_"))]
+    kinds = {KINDS.get(path.suffix.lower()) for path in found}
+    return (found, str(kinds.pop())) if len(kinds) == 1 and None not in kinds else None
+
+
+def marks_of(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Each file's whole path, its bytes, and when it was last changed: what tells files from others."""
+    told = [(path.resolve(), path.stat()) for path in files]
+    return tuple((str(path), about.st_size, about.st_mtime_ns) for path, about in told)
+
+
+def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
+    """Cut files into blocks, from what their ends say: no row is read.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Parquet, Feather/Arrow or CSV files of the same columns, or folders of them.
+    staged : pathlib.Path, optional
+        Where CSV is kept as Parquet, in a folder that is made: text has no blocks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for number in range(3):
+    ...     pd.DataFrame({"a": [1.0, 2.0]}).to_parquet(folder / f"{number}.parquet")
+    >>> source = find_source([folder])
+    >>> source.n_rows, source.columns, len(source.blocks)
+    (6, ('a',), 1)
+    """
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise ValueError(f"'{missing[0]}' does not exist: check the name and the folder.")
+    found = files_of(paths)
+    if found is None:
+        named = listed([f"'{path}'" for path in paths])
+        raise ValueError(
+            f"{named} cannot be read by block: expected Parquet, "
+            "Feather/Arrow or CSV files, or a folder with one kind of them."
+        )
+    files, kind = found
+    marks = marks_of(files)
+    if kind == CSV:
+        if staged is None:
+            raise ValueError("CSV has no blocks of its own: expected a folder for its rows as Parquet.")
+        from whyclust.blocks.staging import staged_csv
+
+        return replace(find_source([staged_csv(files, staged)]), files=marks, kind=CSV)
+    pieces: list[Piece] = []
+    first: Any = None
+    for path in files:
+        schema, groups = _groups(path, kind)
+        if first is None:
+            first = schema
+        _refuse_other_columns(files[0], first, path, schema)
+        pieces += [Piece(str(path), kind, place, place + 1, rows) for place, rows in enumerate(groups)]
+    names = tuple(str(name) for name in first.names)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two columns of '{files[0]}' are called '{twice}': expected names of their own.")
+    return Source(marks, names, _blocks(pieces, len(names)), kind)
+
+
+def _groups(path: Path, kind: str) -> tuple[Any, list[int]]:
+    """The schema of a file, and the rows of its groups."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if kind == PARQUET:
+            with pq.ParquetFile(path) as file:
+                about = file.metadata
+                return file.schema_arrow, [
+                    about.row_group(place).num_rows for place in range(about.num_row_groups)
+                ]
+        with pa.memory_map(str(path)) as stream:
+            opened = pa.ipc.open_file(stream)
+            rows = [opened.get_batch(place).num_rows for place in range(opened.num_record_batches)]
+            return opened.schema, rows
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(
+            f"'{path}' is no {kind} file, or it is damaged ({reason}): write it again."
+        ) from error
+
+
+def _refuse_other_columns(one: Path, first: Any, other: Path, schema: Any) -> None:
+    if schema.remove_metadata() == first.remove_metadata():
+        return
+    differing = [field.name for field in first if field.name not in schema.names]
+    differing += [field.name for field in schema if field.name not in first.names]
+    if differing:
+        told = f"'{one}' and '{other}' do not both have the column '{differing[0]}'"
+    elif first.names != schema.names:
+        told = f"'{one}' and '{other}' have their columns in different orders"
+    else:
+        name = next(name for name in first.names if first.field(name).type != schema.field(name).type)
+        told = (
+            f"column '{name}' is {first.field(name).type} in '{one}' and {schema.field(name).type} in "
+            f"'{other}'"
+        )
+    raise ValueError(f"{told}: expected the same columns in all files.")
+
+
+def _blocks(pieces: list[Piece], width: int) -> tuple[Block, ...]:
+    """Small groups together, large ones alone."""
+    most = max(1, BLOCK_NUMBERS // max(width, 1))
+    batch = max(1, BATCH_NUMBERS // max(width, 1))
+    blocks: list[Block] = []
+    chosen: list[Piece] = []
+    first = 0
+
+    def close() -> None:
+        nonlocal first, chosen
+        rows = sum(piece.n_rows for piece in chosen)
+        if rows:
+            blocks.append(Block(len(blocks), first, rows, tuple(_joined(chosen)), batch))
+            first += rows
+        chosen = []
+
+    for piece in pieces:
+        if chosen and sum(one.n_rows for one in chosen) + piece.n_rows > most:
+            close()
+        chosen.append(piece)
+    close()
+    return tuple(blocks)
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """Neighbours of one file as one piece."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if found and found[-1].path == piece.path and found[-1].stop == piece.start:
+            last = found.pop()
+            piece = replace(last, stop=piece.stop, n_rows=last.n_rows + piece.n_rows)
+        found.append(piece)
+    return found
+
+
+def memory_of_machine() -> int | None:
+    """Bytes of memory, if the system tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None

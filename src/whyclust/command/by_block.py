@@ -1,0 +1,320 @@
+"""The whole job for tables larger than memory: the same stages, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from whyclust._checks import counted
+from whyclust.blocks.engines import Engine
+from whyclust.blocks.explaining import (
+    MEMBERS,
+    Explainer,
+    Known,
+    block_evidence,
+    block_explained,
+    block_rows,
+    block_typical,
+)
+from whyclust.blocks.facts import SAMPLE_ROWS, VARIED, BlockFacts, FactsState, block_facts, total
+from whyclust.blocks.job import Job, digest_of
+from whyclust.blocks.lock import locked
+from whyclust.blocks.source import Source, files_of, find_source, marks_of
+from whyclust.columns import TablePlan, plan_columns
+from whyclust.columns.plan import listed
+from whyclust.command import choosing_k
+from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
+from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
+from whyclust.command.clusterers import check
+from whyclust.command.options import Options
+from whyclust.command.reading import column_names
+from whyclust.explaining.explanation import Explanation
+from whyclust.moments.clusters import ClusterMoments
+from whyclust.network import Neuralized
+from whyclust.network.beta import EvidenceMoments
+from whyclust.tables import unknown_column
+from whyclust.tables.plan import candidates
+from whyclust.tables.repeats import repeats
+from whyclust.telling.summary import Summary, summary_of
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a job by block is asked to do, beside its options.
+
+    Attributes
+    ----------
+    names : dict of cluster to str
+    keep : {"usual", "all", "nothing"}
+        What is written of relevance.
+    rows : bool
+        Whether the report may hold single rows.
+    title : str or None
+    """
+
+    names: dict[Any, str] = field(default_factory=dict)
+    keep: str = "usual"
+    rows: bool = True
+    title: str | None = None
+
+
+def explain_by_block(
+    paths: Sequence[Path],
+    out: Path,
+    engine: Engine,
+    options: Options,
+    asked: Asked | None = None,
+    *,
+    network: Neuralized | None = None,
+    called: str = "model.npz",
+    resume: bool = False,
+    progress: Progress = lambda message: None,
+) -> Found:
+    """Prepare, cluster and explain a table block by block, and write the results.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Parquet, Feather/Arrow or CSV files, or folders of them.
+    out : pathlib.Path
+        The folder of the results.
+    engine : Engine
+        Who computes.
+    options : Options
+    asked : Asked, optional
+    network : Neuralized, optional
+        A model that there is: rows are assigned and explained by it, and nothing is fitted.
+    called : str
+        Where the network is from.
+    resume : bool
+        Whether to go on with a job that was not finished.
+    progress : callable
+        Called with a short text at every step.
+
+    Returns
+    -------
+    Found
+    """
+    asked = asked or Asked()
+    check(options.method)
+    choosing_k.check(options.k_by)
+    check_results(out)
+    found = files_of(paths)
+    defined = {
+        "options": asdict(options),
+        "asked": {**asdict(asked), "names": {str(key): name for key, name in asked.names.items()}},
+        "model": None if network is None else digest_of(network),
+        "files": None if found is None else [list(mark) for mark in marks_of(found[0])],
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        if resume and (finished := already_finished(out, defined)) is not None:
+            return finished
+        job = Job(out, defined, resume=resume)
+        progress("Reading the table")
+        source = find_source(paths, staged=job.folder / "staged")
+        if source.n_rows < 2:
+            raise ValueError(f"found {source.n_rows} row(s) to cluster, expected at least two.")
+        if network is None:
+            return _fitted(job, source, engine, options, asked, progress)
+        return _by_model(job, source, engine, options, asked, network, called, progress)
+
+
+def _fitted(
+    job: Job, source: Source, engine: Engine, options: Options, asked: Asked, progress: Progress
+) -> Found:
+    options = _checked(options, source)
+    facts = _facts(job, source, options, engine)
+    plan = _planned(facts, options)
+    notes = [
+        *_notes(source, len(facts.sample)),
+        *plan.notes,
+    ]
+    if options.labels is None:
+        fit = fit_blocks(job, source, engine, plan, facts.sample, options, progress)
+    else:
+        fit = fit_block_labels(job, source, engine, plan, options, progress)
+    explainer = Explainer(
+        fit.network, plan, job.folder, options.id_column, options.labels, fit.fidelity, asked.keep
+    )
+    if options.labels is None and fit.network.pool.takes_beta:
+        progress("Clustering: β of all rows")
+        parts = job.run("beta", block_evidence, source.blocks, explainer, engine)
+        evidence: EvidenceMoments = reduce(add, parts)
+        explainer = replace(explainer, network=replace(fit.network, beta=evidence.stiffness()))
+    return _explained(job, source, engine, options, asked, explainer, fit, notes, facts.sample, progress)
+
+
+def _by_model(
+    job: Job,
+    source: Source,
+    engine: Engine,
+    options: Options,
+    asked: Asked,
+    network: Neuralized,
+    called: str,
+    progress: Progress,
+) -> Found:
+    lacking = [name for name in network.feature_names if name not in source.columns]
+    if not network.named or lacking:
+        which = f"the column '{lacking[0]}'" if network.named else "names of columns, which the model has not"
+        raise ValueError(f"the table lacks {which}: expected a table with the columns of the model.")
+    if options.id_column is not None and options.id_column not in source.columns:
+        raise ValueError(unknown_column(options.id_column, source.columns))
+    beside = [options.id_column] if options.id_column else []
+    state = FactsState((), tuple(dict.fromkeys([*network.feature_names, *beside])), _share(source))
+    parts = job.run("sample", block_facts, source.blocks, state, engine)
+    sample = total(BlockFacts.of_parts(part) for part in parts).sample
+    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
+    fit = BlockFit(
+        network,
+        len(network.clusters),
+        headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
+        told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
+    )
+    notes = _notes(source, len(sample))
+    return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
+
+
+def _checked(options: Options, source: Source) -> Options:
+    """The options with the names of columns as the table has them."""
+    for name in options.not_features:
+        if name not in source.columns:
+            raise ValueError(unknown_column(name, source.columns))
+    return column_names(options, source.columns)
+
+
+def _share(source: Source) -> float:
+    return min(1.0, SAMPLE_ROWS / source.n_rows)
+
+
+def _facts(job: Job, source: Source, options: Options, engine: Engine) -> BlockFacts:
+    names = candidates(
+        source.columns, columns=options.columns or None, drop=options.drop, aside=options.not_features
+    )
+    state = FactsState(tuple(names), tuple(options.not_features), _share(source))
+    parts = job.run("facts", block_facts, source.blocks, state, engine)
+    return total(BlockFacts.of_parts(part) for part in parts)
+
+
+def _planned(facts: BlockFacts, options: Options) -> TablePlan:
+    """What becomes of the columns; which of them say the same is told by the drawn rows."""
+    columns = options.columns or ()
+    plan = plan_columns(facts.facts, asked=columns, scale=options.scale)
+    names = [column.name for column in plan.columns]
+    repeated = {} if columns else repeats(facts.sample, names)
+    notes = []
+    if repeated:
+        others = {name: found for name, found in facts.facts.items() if name not in repeated}
+        plan = plan_columns(others, asked=columns, scale=options.scale)
+        told = listed([f"'{name}' (as '{other}')" for name, other in repeated.items()])
+        notes.append(
+            f"Columns that say the same as another, in all of {len(facts.sample):,} drawn rows, were left "
+            f"out: {told}."
+        )
+    dropped = {name: f"says the same as '{other}'" for name, other in repeated.items()}
+    if facts.varied:
+        told = listed([f"'{name}'" for name in facts.varied])
+        notes.append(f"Columns left out: {told} ({VARIED}).")
+    dropped |= dict.fromkeys(facts.varied, VARIED)
+    return replace(plan, dropped={**plan.dropped, **dropped}, notes=[*plan.notes, *notes])
+
+
+def _notes(source: Source, n_drawn: int) -> list[str]:
+    how = f"The table was read in {counted(len(source.blocks), 'block')} of {source.kind}."
+    if n_drawn == source.n_rows:
+        return [how]
+    return [
+        f"{how} Sizes, means and relevance are of all {source.n_rows:,} rows. What the report draws and "
+        f"searches (map, distributions, rules, columns that suffice), medians and ranks are from "
+        f"{n_drawn:,} rows, drawn across the table."
+    ]
+
+
+def _explained(
+    job: Job,
+    source: Source,
+    engine: Engine,
+    options: Options,
+    asked: Asked,
+    explainer: Explainer,
+    fit: BlockFit,
+    notes: list[str],
+    sample: pd.DataFrame,
+    progress: Progress,
+) -> Found:
+    """Explain every block, then summarise, then find what is typical, then write."""
+    progress("Explaining every row")
+    # Added up as they come: there may be thousands of parts.
+    moments, told, disagreeing = _total_of(
+        job.run("explained", block_explained, source.blocks, explainer, engine)
+    )
+    notes = [*notes, *told]
+    some = explainer.explain(sample.iloc[:MOST_NAMED]).with_names(asked.names)
+    names = {one.cluster: one.name for one in summary_of(moments, None, some)}
+    progress("Explaining: typical rows")
+    known = Known(explainer, moments, names)
+    typical = job.run("typical", block_typical, source.blocks, known, engine)
+    summary = summary_of(moments, reduce(add, (part["typical"] for part in typical)), some)
+    progress("Writing the report")
+    shown = _shown(summary, sample, source, explainer, engine, asked.names)
+    return write_found(job, source, options, asked, explainer, fit, summary, shown, notes, disagreeing)
+
+
+def _total_of(parts: Iterable[dict[str, Any]]) -> tuple[ClusterMoments, list[str], int]:
+    """What all blocks have shown, their notes, and the rows that a surrogate assigns elsewhere."""
+    moments: Any = None
+    notes: dict[str, None] = {}
+    disagreeing = 0
+    for part in parts:
+        moments = part["moments"] if moments is None else moments + part["moments"]
+        notes |= dict.fromkeys(part["notes"])
+        disagreeing += part["disagreeing"]
+    return moments, list(notes), disagreeing
+
+
+# Rows that tell what is the same of all: names, the question.
+MOST_NAMED = 100
+
+
+def _shown(
+    summary: Summary,
+    sample: pd.DataFrame,
+    source: Source,
+    explainer: Explainer,
+    engine: Engine,
+    names: Mapping[Any, str],
+) -> Explanation:
+    """The drawn rows and those that the summary names, explained, with the summary of all rows."""
+    named = np.unique([row for one in summary for row in (*one.typical, *one.borderline)])
+    absent = named[~np.isin(named, sample.index)].astype(np.int64)
+    places = [_holds(block.first_row, block.n_rows, absent) for block in source.blocks]
+    blocks = [block for block, some in zip(source.blocks, places, strict=True) if some]
+    found = list(engine.map(block_rows, blocks, (list(sample.columns), absent))) if blocks else []
+    frame = pd.concat([sample, *(part[list(sample.columns)] for part in found)]).sort_index()
+    explanation = explainer.explain(frame).with_names(names)
+    place = {row: position for position, row in enumerate(frame.index.tolist())}
+    clusters = [
+        replace(
+            one,
+            typical=[place[row] for row in one.typical],
+            borderline=[place[row] for row in one.borderline],
+        )
+        for one in summary
+    ]
+    # Whoever asks for the summary gets that of all rows; those that it names are among these.
+    explanation._summaries[MEMBERS] = replace(summary, clusters=clusters)
+    return explanation
+
+
+def _holds(first: int, count: int, rows: Any) -> bool:
+    return bool(((rows >= first) & (rows < first + count)).any())

@@ -1,0 +1,171 @@
+"""Stage five by block: the report and the summary beside the parts, and all of it moved into place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whyclust import save
+from whyclust._versions import versions
+from whyclust.blocks.explaining import CLUSTERS, RELEVANCE, Explainer
+from whyclust.blocks.job import MANIFEST, Job, digest_of_json, read_manifest
+from whyclust.blocks.source import Source
+from whyclust.command.by_block_fitting import BlockFit
+from whyclust.command.options import Options
+from whyclust.command.result_files import check_folder, strongest, write_json
+from whyclust.explaining.explanation import Explanation
+from whyclust.saving.atomic import write_whole
+from whyclust.tables import Reading
+from whyclust.telling.summary import Summary
+
+if TYPE_CHECKING:
+    from whyclust.command.by_block import Asked
+
+REPORT = "report.html"
+# In the order in which they are moved: who finds a new report finds the rest new, too.
+MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", MANIFEST, REPORT)
+# What the same command writes without blocks.
+_IN_ONE_FILE = ("relevance.parquet", "clusters.csv")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the command line tells of a job by block.
+
+    Attributes
+    ----------
+    report : pathlib.Path
+    notes, headlines, sentences : list of str
+    """
+
+    report: Path
+    notes: list[str]
+    headlines: list[str]
+    sentences: list[str]
+
+
+def check_results(out: Path) -> None:
+    """Refuse a folder in which results in blocks would stand beside others."""
+    check_folder(out)
+    for name in _IN_ONE_FILE:
+        if (out / name).exists():
+            raise ValueError(
+                f"'{out / name}' is of a run without blocks, whose results would stand beside the new ones: "
+                "name another --out, or take it away."
+            )
+
+
+def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
+    """What is told of a job that has been finished already, or None."""
+    from whyclust import __version__
+
+    known = read_manifest(out / MANIFEST)
+    here = json.loads(json.dumps({**defined, "version": __version__}))
+    if known is None or known["job"] != digest_of_json(here) or not (out / REPORT).exists():
+        return None
+    return Found(out / REPORT, [f"'{out}' holds the results already: nothing was computed."], [], [])
+
+
+def write_found(
+    job: Job,
+    source: Source,
+    options: Options,
+    asked: Asked,
+    explainer: Explainer,
+    fit: BlockFit,
+    summary: Summary,
+    shown: Explanation,
+    notes: list[str],
+    disagreeing: int,
+) -> Found:
+    """Write the report, the summary and the model, and move everything to where it belongs.
+
+    Parameters
+    ----------
+    job, source, options, asked, explainer, fit
+        What the job was made of.
+    summary : Summary
+        Of all rows.
+    shown : Explanation
+        The rows that the report holds.
+    notes : list of str
+    disagreeing : int
+        Rows that a surrogate assigns elsewhere.
+    """
+    from whyclust.report import to_html
+
+    out, network, plan = job.folder.parent, explainer.network, explainer.plan
+    notes = [*notes, *fit.notes]
+    names = {one.cluster: one.name for one in summary}
+    if plan is not None:
+        network = replace(network, reading=Reading.of(plan, {}))
+    if not job.kept("moving"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            to_html(
+                shown,
+                job.folder / REPORT,
+                title=asked.title,
+                notes=notes,
+                choice=fit.choice,
+                facts={
+                    "method": fit.told["method"],
+                    "number of clusters chosen by": fit.told["k_chosen_by"],
+                    "seed": fit.told["seed"],
+                    "rows": source.n_rows,
+                    "rows in this page": len(shown),
+                },
+                rows=asked.rows,
+            )
+        notes += [str(warning.message) for warning in caught]
+        save(replace(network, cluster_names=names), job.folder / "model.npz")
+        computed = {
+            **fit.told,
+            "k": fit.k,
+            "scale": options.scale,
+            "n_rows": source.n_rows,
+            "columns": list(shown.feature_names)
+            if plan is None
+            else {"numeric": plan.numeric, "categorical": plan.categorical},
+            "dropped": {} if plan is None else plan.dropped,
+            "missing": {} if plan is None else plan.missing,
+            "id_column": options.id_column,
+            "labels": options.labels,
+            "fidelity": None
+            if fit.fidelity is None
+            else {**fit.fidelity.to_json(), "noise": fit.fidelity.noise},
+            "disagreeing_rows": disagreeing if options.labels else None,
+            "beta": float(network.beta),
+            "rule": shown.rule,
+            "notes": [*fit.headlines, *notes],
+            "choice_of_k": fit.choice,
+            "blocks": len(source.blocks),
+            "drawn_rows": len(shown),
+            "versions": versions(),
+        }
+        found = [strongest(cluster) for cluster in summary.to_json()]
+        write_json({"clusters": found, "computed": computed}, job.folder / "summary.json")
+        job.write_manifest()
+        job.keep("moving", True)
+    for name in MOVED:
+        _move(job.folder / name, out / name)
+    job.finish()
+    return Found(out / REPORT, notes, fit.headlines, shown.describe().splitlines())
+
+
+def _move(made: Path, place: Path) -> None:
+    """Put a file or a folder into its place, unless it was moved before the job was killed."""
+    if not made.exists():
+        return
+    if made.name == MANIFEST:  # the job keeps its own until the end
+        content = made.read_bytes()
+        write_whole(place, lambda stream: stream.write(content))
+        return
+    if place.is_dir():
+        shutil.rmtree(place)
+    made.replace(place)

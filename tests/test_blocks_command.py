@@ -1,0 +1,485 @@
+"""The command by block: what it writes, that it is what the whole table gives, kills, and folders in use."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import whyclust as wc
+from block_tables import COLUMNS, clusters, largest, parquet, small_blocks
+from whyclust.blocks.engines import Dask, Processes, ThisProcess
+from whyclust.command import by_block
+from whyclust.command.asking_blocks import how_by_block
+from whyclust.command.by_block import Asked, explain_by_block
+from whyclust.command.cli import _exit_code
+from whyclust.command.options import Options
+from whyclust.command.result_files import write_result
+from whyclust.command.run import explain_table
+from whyclust.tables import read_table
+
+# Relevance is kept in single precision.
+SINGLE = 1e-6
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    small_blocks(monkeypatch)
+    return parquet(clusters(gaps=True), tmp_path / "in")
+
+
+@pytest.fixture
+def no_page(monkeypatch):
+    """Where the report is not looked at: it takes seconds."""
+    import whyclust.report
+
+    monkeypatch.setattr(
+        whyclust.report, "to_html", lambda explanation, path, **options: path.write_text("page")
+    )
+
+
+def relevance(out):
+    return wc.Explanation.concat([wc.load(path) for path in sorted((out / "relevance").iterdir())])
+
+
+def lines(out):
+    parts = [pd.read_parquet(path) for path in sorted((out / "clusters").iterdir())]
+    return pd.concat(parts, ignore_index=True)
+
+
+def summary(out):
+    return json.loads((out / "summary.json").read_text())
+
+
+def same_summary(one, other):
+    for mine, theirs in zip(one["clusters"], other["clusters"], strict=True):
+        assert {key: mine[key] for key in ("cluster", "name", "size", "typical", "borderline")} == {
+            key: theirs[key] for key in ("cluster", "name", "size", "typical", "borderline")
+        }
+        assert abs(mine["evidence"] - theirs["evidence"]) < SINGLE
+        for column, expected in zip(mine["features"], theirs["features"], strict=True):
+            assert column["feature"] == expected["feature"]
+            assert abs(column["relevance"] - expected["relevance"]) < SINGLE
+            assert column["direction"] == expected["direction"]
+            for key in ("inside", "outside", "there"):
+                if isinstance(expected[key], float):
+                    assert abs(column[key] - expected[key]) < SINGLE
+                else:
+                    assert column[key] == expected[key]
+
+
+@pytest.mark.parametrize("engine", [ThisProcess, lambda: Processes(2)], ids=["process", "processes"])
+def test_the_same_model_gives_what_the_whole_table_gives(folder, tmp_path, engine, no_page):
+    whole = explain_table(read_table(folder), k=3, drop=["group"])
+    write_result(whole, tmp_path / "whole")
+    network = wc.load(tmp_path / "whole" / "model.npz")
+    run = engine()
+    try:
+        explain_by_block([folder], tmp_path / "out", run, Options(), network=network)
+    finally:
+        run.close()
+    found = relevance(tmp_path / "out")
+    assert found.values.dtype == np.float32
+    scale = np.abs(whole.explanation.values).max()
+    assert largest(found.values, whole.explanation.values) / scale < SINGLE
+    for name in ("base_values", "explained", "evidence"):
+        assert largest(getattr(found, name), getattr(whole.explanation, name)) / scale < SINGLE
+    assert found.index.tolist() == list(range(1, 901))
+    pd.testing.assert_frame_equal(lines(tmp_path / "out"), whole.clusters, atol=SINGLE, check_dtype=False)
+    same_summary(summary(tmp_path / "out"), summary(tmp_path / "whole"))
+
+
+def test_a_fit_by_block_is_as_good_as_that_of_the_whole_table(folder, tmp_path):
+    whole = explain_table(read_table(folder), k=3, drop=["group"])
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "clusters",
+        "manifest.json",
+        "model.npz",
+        "relevance",
+        "report.html",
+        "summary.json",
+    ]
+    # These clusters stand apart: the two fits find the same, under other numbers.
+    one, other = lines(tmp_path / "out")["cluster"], whole.clusters["cluster"]
+    assert (pd.crosstab(one, other) > 0).sum().sum() == 3
+    assert abs(summary(tmp_path / "out")["computed"]["beta"] - whole.explanation.beta) < 1e-9
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "900 rows" in page
+    assert "holds" in found.sentences[0]
+    network = wc.load(tmp_path / "out" / "model.npz")
+    frame = pd.read_parquet(folder)
+    assert network.predict(frame.drop(columns="group")).tolist() == one.tolist()
+
+
+def test_the_report_of_drawn_rows_tells_of_all(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    found = explain_by_block(
+        [folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)), Asked({0: "first"})
+    )
+    told = summary(tmp_path / "out")
+    assert told["computed"]["n_rows"] == 900 == sum(one["size"] for one in told["clusters"])
+    assert told["computed"]["drawn_rows"] < 150
+    assert any("drawn across the table" in note for note in found.notes)
+    assert "of 900 rows" in found.sentences[0] and "'first'" in found.sentences[0]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "900 rows" in page and "drawn across the table" in page
+    # Rows that are named are numbered as in the table.
+    typical = told["clusters"][0]["typical"][0]
+    assert f"Row {typical + 1} is typical" in found.sentences[0]
+
+
+def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_page):
+    from whyclust.blocks import labelling
+
+    monkeypatch.setattr(labelling, "SURROGATE_ROWS", 150)
+    monkeypatch.setattr(labelling, "FEWEST_OF_A_LABEL", 8)
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=700)
+    frame.loc[::50, "group"] = -1
+    folder = parquet(frame, tmp_path / "in")
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(labels="group"))
+    told = summary(tmp_path / "out")["computed"]
+    drawn = told["fitted_rows"]
+    assert 100 < drawn < 230
+    assert f"was fitted to {drawn} rows" in found.headlines[0]
+    assert f"labels of the other {700 - drawn} rows" in found.headlines[0]
+    lined = lines(tmp_path / "out")
+    assert told["disagreeing_rows"] == lined["disagrees"].sum()
+    assert (lined["cluster"] == frame["group"]).all()
+    # Literally: of the rows not drawn, the share that the network gives their label.
+    network = wc.load(tmp_path / "out" / "model.npz")
+    counts = frame["group"].value_counts().to_dict()
+    assert sum(one["rows"] for one in told["fidelity"]["clusters"]) == 700
+    shares = labelling.shares_of(counts)
+    rule = labelling.LabelledRows((), "group", shares, 0)
+    others = ~rule.drawn(np.arange(700), frame["group"].to_numpy())
+    assert others.sum() == 700 - drawn
+    assigned = network.predict(frame.drop(columns="group"))
+    for one in told["fidelity"]["clusters"]:
+        own = others & (frame["group"] == one["cluster"]).to_numpy()
+        got = others & (assigned == one["cluster"])
+        assert abs(one["held_out"] - (assigned[own] == one["cluster"]).mean()) < 1e-12
+        expected = (frame["group"].to_numpy()[got] == one["cluster"]).mean() if got.any() else 1.0
+        assert abs(one["precision"] - expected) < 1e-12
+
+
+def test_a_label_whose_rows_were_all_drawn_keeps_its_cross_validation():
+    from whyclust.blocks.labelling import certificate
+    from whyclust.cluster.fidelity import Fidelity
+
+    fitted = Fidelity(
+        np.array([0, 1]), np.array([5, 3]), np.ones(2), np.array([0.8, 0.5]), np.array([0.9, 0.6])
+    )
+    others = np.array([[0, 40], [10, 30], [0, 30]])
+    found = certificate(fitted, np.array([0, 1]), {0: 5, 1: 43}, others)
+    assert found.held_out.tolist() == [0.8, 0.75]
+    assert found.precision.tolist() == [0.0, 1.0]
+    assert found.sizes.tolist() == [5, 43]
+
+
+def test_a_row_without_a_label_is_refused(tmp_path):
+    frame = clusters(n_rows=60)
+    frame["group"] = frame["group"].astype(float)
+    frame.loc[41, "group"] = np.nan
+    folder = parquet(frame, tmp_path / "in", n_files=1)
+    with pytest.raises(ValueError, match="row 42 has no label in column 'group'"):
+        explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(labels="group"))
+
+
+@pytest.mark.parametrize("method", ["kernel", "soft", "minibatch"])
+def test_other_methods(folder, tmp_path, method, monkeypatch, no_page):
+    from whyclust.command import by_block_fitting
+
+    monkeypatch.setattr(by_block_fitting, "MOST_FITTED", 300)
+    found = explain_by_block(
+        [folder], tmp_path / "out", ThisProcess(), Options(k=3, method=method, drop=("group", "colour"))
+    )
+    told = any(f"--method {method} was fitted to 300 rows, drawn" in note for note in found.notes)
+    assert told == (method != "minibatch")
+    frame = pd.read_parquet(folder)
+    table = pd.crosstab(lines(tmp_path / "out")["cluster"], frame["group"])
+    assert (table.max(axis=1).sum() / 900) > 0.95
+
+
+def test_k_is_chosen_on_drawn_rows(folder, tmp_path, no_page):
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(drop=("group", "colour")))
+    assert summary(tmp_path / "out")["computed"]["k"] == 3
+    assert "chosen on 900 rows, drawn across the table" in found.headlines[0]
+
+
+def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, no_page):
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)
+    frame.insert(0, "customer", [f"c{number}" for number in range(300)])
+    folder = parquet(frame, tmp_path / "in")
+    options = Options(k=3, id_column="customer", drop=("group",))
+    for keep in ("all", "nothing"):
+        explain_by_block([folder], tmp_path / keep, ThisProcess(), options, Asked(keep=keep))
+    assert not (tmp_path / "nothing" / "relevance").exists()
+    with_rows = relevance(tmp_path / "all")
+    assert largest(with_rows.data[COLUMNS], frame[COLUMNS]) < 1e-12
+    pd.testing.assert_frame_equal(lines(tmp_path / "all"), lines(tmp_path / "nothing"))
+    assert lines(tmp_path / "all")["customer"].tolist() == frame["customer"].tolist()
+    same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
+
+
+def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
+    explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
+    path = sorted((tmp_path / "out" / "relevance").iterdir())[0]
+    assert pq.read_schema(path).field("relevance.a").type == "float"
+    changed = bytearray(path.read_bytes())
+    changed[len(changed) // 3] ^= 4
+    path.write_bytes(changed)
+    with pytest.raises(ValueError, match="damaged"):
+        wc.load(path)
+
+
+# ---- the command line ----
+
+
+def test_the_command_line(folder, tmp_path, capsys, no_page):
+    out = tmp_path / "out"
+    arguments = [
+        "explain",
+        str(folder),
+        "-k",
+        "3",
+        "--drop",
+        "group",
+        "--engine",
+        "process",
+        "--out",
+        str(out),
+    ]
+    assert _exit_code(arguments) == 0
+    printed = capsys.readouterr()
+    assert "holds" in printed.out and f"Report: {out / 'report.html'}" in printed.out
+    before = (out / "report.html").stat().st_mtime_ns
+    assert _exit_code([*arguments, "--resume"]) == 0
+    assert "nothing was computed" in capsys.readouterr().err
+    assert (out / "report.html").stat().st_mtime_ns == before
+    new = tmp_path / "new"
+    model = ["--model", str(out / "model.npz"), "--engine", "process", "--out", str(new)]
+    assert _exit_code(["explain", str(folder), *model, "--quiet"]) == 0
+    pd.testing.assert_frame_equal(lines(new), lines(out), check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--engine", "cluster"], "there is no --engine 'cluster'"),
+        (["--workers", "2"], "--workers is for tables by block"),
+        (["--resume"], "--resume goes on with a job by block"),
+        (["--engine", "process", "--audit"], "an audit needs all rows at once"),
+        (["--engine", "process", "--workers", "2"], "--workers has nothing to do"),
+        (["--engine", "process", "--columns", "nothing"], "there is no column 'nothing'"),
+    ],
+)
+def test_wrong_options_are_told(folder, tmp_path, capsys, arguments, told):
+    assert _exit_code(["explain", str(folder), "-k", "3", "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_results_without_blocks_are_not_mixed_with_others(folder, tmp_path, capsys, no_page):
+    out = tmp_path / "out"
+    assert _exit_code(["explain", str(folder), "-k", "3", "--out", str(out), "--quiet"]) == 0
+    again = ["explain", str(folder), "-k", "3", "--out", str(out), "--engine", "process"]
+    assert _exit_code(again) == 2
+    assert "is of a run without blocks" in capsys.readouterr().err
+
+
+def test_tables_that_do_not_fit_are_computed_by_block(folder, monkeypatch):
+    from whyclust.blocks import source
+    from whyclust.command import asking_blocks
+
+    assert how_by_block([folder], None) is None
+    monkeypatch.setattr(asking_blocks, "SMALL_BYTES", 0)
+    monkeypatch.setattr(source, "memory_of_machine", lambda: 10**12)
+    assert how_by_block([folder], None) is None
+    monkeypatch.setattr(source, "memory_of_machine", lambda: 100_000)
+    found = how_by_block([folder], None)
+    assert found.engine == "process"
+    assert "more than 50% of the memory" in found.note
+
+
+# ---- kills ----
+
+JOB = """
+import sys
+from pathlib import Path
+import whyclust.report
+from whyclust.blocks import source
+from whyclust.blocks.engines import ThisProcess
+from whyclust.command.by_block import explain_by_block
+from whyclust.command.options import Options
+
+source.BLOCK_NUMBERS, source.BATCH_NUMBERS = 400, 400
+whyclust.report.to_html = lambda explanation, path, **options: path.write_text("page")
+folder, out = map(Path, sys.argv[1:])
+explain_by_block([folder], out, ThisProcess(), Options(k=3, drop=("group",)))
+"""
+
+
+def job_in_a_process(folder, out):
+    return subprocess.Popen(
+        [sys.executable, "-c", JOB, str(folder), str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def parts_of(out):
+    """Every file of a part, with what tells whether it was written anew."""
+    stages = [one for one in (out / "unfinished").glob("*") if one.is_dir()]
+    return {
+        path: (path.stat().st_ino, path.stat().st_mtime_ns)
+        for one in stages
+        for path in one.glob("[0-9]*.npz")
+    }
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing came of it"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("stage", ["facts", "start-0", "explained", "typical"])
+def test_the_client_is_killed_and_goes_on(folder, tmp_path, monkeypatch, stage, no_page):
+    """No part that was finished is computed once more, and the results are those of an undisturbed run."""
+    out = tmp_path / "out"
+    process = job_in_a_process(folder, out)
+    wait_for(lambda: len(list((out / "unfinished" / stage).glob("[0-9]*.npz"))) > 1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    before = parts_of(out)
+    assert len(before) > 1
+    from whyclust.blocks import source
+    from whyclust.blocks.job import Job
+
+    monkeypatch.setattr(source, "BLOCK_NUMBERS", 400)
+    monkeypatch.setattr(source, "BATCH_NUMBERS", 400)
+    after = {}
+    finish = Job.finish
+
+    def finished(job):
+        after.update(parts_of(out))
+        finish(job)
+
+    monkeypatch.setattr(Job, "finish", finished)
+    explain_by_block([folder], out, ThisProcess(), Options(k=3, drop=("group",)), resume=True)
+    assert {path: after[path] for path in before} == before
+    assert len(after) > len(before)
+    explain_by_block([folder], tmp_path / "calm", ThisProcess(), Options(k=3, drop=("group",)))
+    assert np.array_equal(relevance(out).values, relevance(tmp_path / "calm").values)
+    assert summary(out)["clusters"] == summary(tmp_path / "calm")["clusters"]
+    assert not (out / "unfinished").exists()
+
+
+def test_two_processes_do_not_share_a_folder(folder, tmp_path, no_page):
+    out = tmp_path / "out"
+    first = job_in_a_process(folder, out)
+    try:
+        wait_for(lambda: (out / "unfinished" / "manifest.json").exists())
+        first.send_signal(signal.SIGSTOP)
+        with pytest.raises(ValueError, match=rf"is being worked in \(process {first.pid} on"):
+            explain_by_block([folder], out, ThisProcess(), Options(k=3, drop=("group",)), resume=True)
+        first.send_signal(signal.SIGCONT)
+        _, errors = first.communicate(timeout=120)
+        assert first.returncode == 0, errors
+    finally:
+        first.kill()
+    assert len(relevance(out)) == 900
+
+
+def slow_rows(block, state):
+    """Say which process works, and take some time."""
+    (state / f"{block.number}-{os.getpid()}").touch()
+    time.sleep(0.05)
+    return block.n_rows
+
+
+def _workers(folder):
+    return {int(path.name.split("-")[1]) for path in Path(folder).iterdir()}
+
+
+def _killed_while_mapping(engine, blocks, folder):
+    """Kill a worker once the first result is there; return all results."""
+    results = engine.map(slow_rows, blocks, folder)
+    found = [next(results)]
+    for pid in list(_workers(folder))[:1]:
+        os.kill(pid, signal.SIGKILL)
+    return [*found, *results]
+
+
+def test_a_process_that_is_killed_loses_nothing(folder, tmp_path):
+    from whyclust.blocks import find_source
+
+    blocks = find_source([folder]).blocks
+    engine = Processes(2)
+    try:
+        for number in range(2):
+            seen = tmp_path / f"seen-{number}"
+            seen.mkdir()
+            assert _killed_while_mapping(engine, blocks, seen) == [block.n_rows for block in blocks]
+            assert len(_workers(seen)) > 1
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def cluster():
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    import logging
+
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "10s"}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as started,
+        distributed.Client(started) as client,
+    ):
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_gives_the_same_though_a_worker_is_killed(cluster, folder, tmp_path, no_page):
+    from whyclust.blocks import find_source
+
+    options = Options(k=3, drop=("group",))
+    explain_by_block([folder], tmp_path / "here", ThisProcess(), options)
+    engine = Dask(client=cluster)
+    explain_by_block([folder], tmp_path / "there", engine, options)
+    assert np.array_equal(relevance(tmp_path / "here").values, relevance(tmp_path / "there").values)
+    assert summary(tmp_path / "here")["clusters"] == summary(tmp_path / "there")["clusters"]
+    blocks = find_source([folder]).blocks
+    for number in range(2):
+        seen = tmp_path / f"seen-{number}"
+        seen.mkdir()
+        assert _killed_while_mapping(engine, blocks, seen) == [block.n_rows for block in blocks]
+        assert len(_workers(seen)) > 1
+    engine.close()
+    # A client that was handed in stays open.
+    assert cluster.status == "running"
+
+
+def test_dask_that_is_missed_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"--engine dask needs dask, which is not installed"):
+        Dask()

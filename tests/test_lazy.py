@@ -1,0 +1,156 @@
+"""Arrays and frames of dask are explained block by block, as the whole table is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import whyclust as wc
+from block_tables import COLUMNS, clusters, largest
+from whyclust.blocks import LazyExplanation
+
+da = pytest.importorskip("dask.array", reason="dask is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="dask has no frames here")
+
+BOUND = 1e-12
+PER_ROW = ("values", "base_values", "explained", "evidence", "clusters", "competitors")
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture
+def table():
+    frame = clusters(n_rows=400)[COLUMNS]
+    return frame, make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)).fit(frame)
+
+
+def of_dask(frame, kind):
+    if kind == "frame":
+        return dd.from_pandas(frame, npartitions=7, sort=False)
+    # Columns are cut, too.
+    return da.from_array(frame.to_numpy(), chunks=(90, 4))
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+@pytest.mark.parametrize("asked", [{}, {"cluster": 1}, {"cluster": 0, "against": 2}, {"beta": 0.5}])
+def test_blocks_give_what_the_whole_table_gives(table, kind, asked):
+    frame, model = table
+    X = frame if kind == "frame" else frame.to_numpy()
+    model = model if kind == "frame" else KMeans(3, n_init=1, random_state=0).fit(X)
+    whole = wc.explain(model, X, **asked)
+    found = wc.explain(model, of_dask(frame, kind), **asked)
+    assert isinstance(found, LazyExplanation)
+    assert abs(found.network.beta - whole.beta) < BOUND
+    for name in PER_ROW:
+        lazy = getattr(found, name)
+        assert isinstance(lazy, da.Array)
+        assert largest(lazy.compute(), getattr(whole, name)) < BOUND
+    joined = found.compute()
+    assert largest(joined.values, whole.values) < BOUND
+    assert joined.feature_names == whole.feature_names == found.feature_names
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_summaries_are_those_of_the_whole_table(table, kind):
+    frame, model = table
+    network = wc.neuralize(model, frame)
+    if kind == "array":
+        model = KMeans(3, n_init=1, random_state=0).fit(frame.to_numpy())
+        network = wc.neuralize(model, frame.to_numpy())
+    X = frame if kind == "frame" else frame.to_numpy()
+    mine = wc.explain(network, of_dask(frame, kind), names={1: "middle"}).summary()
+    theirs = wc.explain(network, X, names={1: "middle"}).summary()
+    for one, other in zip(mine, theirs, strict=True):
+        assert (one.cluster, one.name, one.size) == (other.cluster, other.name, other.size)
+        assert (one.typical, one.borderline) == (other.typical, other.borderline)
+        assert one.features["feature"].tolist() == other.features["feature"].tolist()
+        assert largest(one.features["relevance"], other.features["relevance"]) < BOUND
+
+
+def test_slices_and_masks(table):
+    frame, model = table
+    network = wc.neuralize(model, frame)
+    whole = wc.explain(network, frame)
+    rows = of_dask(frame, "frame")
+    some = wc.explain(network, rows)[rows["a"] > 0].compute()
+    assert largest(some.values, whole[(frame["a"] > 0).to_numpy()].values) < BOUND
+    model = KMeans(3, n_init=1, random_state=0).fit(frame.to_numpy())
+    network = wc.neuralize(model, frame.to_numpy())
+    cut = wc.explain(network, of_dask(frame, "array"))[100:250]
+    assert cut.values.shape == (150, 6)
+    assert largest(cut.values.compute(), wc.explain(network, frame.to_numpy())[100:250].values) < BOUND
+
+
+def test_parts_are_saved(table, tmp_path):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame)
+    folder = found.save(tmp_path / "parts")
+    parts = [wc.load(path) for path in sorted(folder.iterdir())]
+    assert len(parts) == found.n_blocks == 7
+    joined = wc.Explanation.concat(parts)
+    assert joined.values.dtype == np.float32
+    assert largest(joined.values, wc.explain(model, frame).values) < 1e-4
+    assert joined.index.tolist() == list(range(400))
+
+
+def test_nothing_is_computed_before_it_is_asked_for(table):
+    frame, model = table
+    network = wc.neuralize(model, frame)
+    seen = []
+
+    def noticed(part):
+        seen.append(len(part))
+        return part
+
+    rows = of_dask(frame, "frame").map_partitions(noticed, meta=frame[:0])
+    found = wc.explain(network, rows)
+    assert "7 blocks" in repr(found) and found.values.shape[1] == 6
+    assert seen == []
+    next(iter(found))
+    assert len(seen) == 1
+
+
+def test_columns_that_the_model_does_not_know_are_left_out(table):
+    frame, model = table
+    wide = frame.assign(more=1.0)
+    found = wc.explain(model, of_dask(wide, "frame"), beta=1.0)
+    assert found.feature_names == COLUMNS
+    assert len(found.compute()) == 400
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"method": "ig"}, "method= was given, but X is of dask"),
+        ({"cluster": [0] * 400}, "cluster= has an entry for each row"),
+    ],
+)
+def test_what_needs_all_rows_is_refused(table, options, told):
+    frame, model = table
+    with pytest.raises(ValueError, match=told):
+        wc.explain(model, of_dask(frame, "frame"), **options)
+
+
+def test_labels_are_refused(table):
+    frame, _ = table
+    labels = DBSCAN(eps=3.0).fit(frame)
+    with pytest.raises(TypeError, match="known by its labels only"):
+        wc.explain(labels, of_dask(frame, "frame"))
+
+
+def test_dask_dataframes_map_the_pure_function(table):
+    from whyclust.blocks import explain_frame
+
+    frame, model = table
+    network = wc.neuralize(model, frame)
+    meta = explain_frame(frame[:1], network)[:0]
+    found = of_dask(frame, "frame").map_partitions(explain_frame, network, meta=meta).compute()
+    pd.testing.assert_frame_equal(found, explain_frame(frame, network), rtol=0, atol=BOUND)
