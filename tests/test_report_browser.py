@@ -136,7 +136,7 @@ def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
     order = np.argsort(explained.evidence)
     assert first_row(driver) == str(explained.index[order[0]])
     click(driver, first_row(driver), within="#page tbody")
-    shown(driver, "It is doubtful: no other row of its cluster is nearer to it.")
+    shown(driver, "It is doubtful: no other row of its cluster lies nearer to the border.")
     driver.execute_script(
         "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))"
     )

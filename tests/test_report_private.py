@@ -82,7 +82,7 @@ def test_the_same_cells_are_found_where_rows_may_be_told(private):
 
 
 def test_nothing_at_all_is_told_of_it_but_that_it_is_left_out(private):
-    _, ex, small, page = private
+    _, _, small, page = private
     values, arrays = read(page)
     assert arrays == {}
     assert values["rows"] == 120
@@ -99,7 +99,7 @@ def test_nothing_at_all_is_told_of_it_but_that_it_is_left_out(private):
 
 def test_numbers_of_large_clusters_are_those_of_their_rows(private):
     """Leaving rows out changes nothing of what is told of the others, but shares."""
-    frame, ex, _, page = private
+    _, ex, _, page = private
     values, _ = read(page)
     whole, _ = read(render(ex))
     for one in values["clusters"]:

@@ -59,8 +59,8 @@ def without_few(explanation: Explanation) -> tuple[Explanation, str]:
         kept &= ~np.isin(explanation.labels, few) & ~np.isin(explanation.clusters, few)
     if not kept.any():
         raise ValueError(
-            f"No cluster has {FEWEST} rows or more, so a page without rows has nothing to tell: ask for fewer "
-            "clusters, or let the page hold rows."
+            f"No cluster has {FEWEST} rows or more, so a page without rows has nothing to tell: ask for "
+            "fewer clusters, or let the page hold rows."
         )
     gone = [one for one in explanation.in_order(_ids(explanation)) if one not in _ids(explanation, kept)]
     found = explanation if kept.all() else explanation[np.flatnonzero(kept)]

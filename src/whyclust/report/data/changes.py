@@ -52,8 +52,9 @@ def changes(
     if ("change" in engine and not wide) or not _can_be_asked(explanation):
         return None
     net = explanation._origin().network
-    flat = net.features.trunk is None and regions_of(net) is not None
-    if wide and not flat:
+    flat = regions_of(net) is not None
+    # Through a deep network, and along bent borders of very many columns, a row takes many seconds.
+    if net.features.trunk is not None or (wide and not flat):
         return None
     most = min(max(MOST_WIDE // explanation.shape[1], FEWEST_FLAT), MOST_FLAT) if flat else MOST_BENT
     by_turns = chain.from_iterable(zip_longest(*([*one["borderline"], *one["typical"]] for one in told)))

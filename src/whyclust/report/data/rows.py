@@ -26,6 +26,8 @@ WIDE, STRONGEST = 60, 30
 MOST_SHOWN = 60
 # A category of more values is shown as its most frequent ones.
 MOST_CATEGORIES = 1_000
+# Letters of all texts that the page holds, and the fewest and the most of one.
+MOST_LETTERS, LETTERS = 2_000_000, (100, 1200)
 # Tables of more numbers are held in single precision.
 LARGE = 500_000
 _PIXELS = 64 * 64
@@ -100,6 +102,10 @@ def add_rows(
     told["relevance"] = _add_relevance(explanation, arrays)
     if _has_pixels(explanation):
         told["pictures"] = _add_pictures(explanation, arrays)
+    texts = getattr(explanation.kind, "texts", None)
+    if texts is not None:
+        most = int(np.clip(MOST_LETTERS // max(len(texts), 1), *LETTERS))
+        told["texts"] = [text if len(text) <= most else f"{text[: most - 2]} …" for text in texts]
     return told
 
 

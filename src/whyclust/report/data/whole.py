@@ -68,6 +68,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         "measures": explanation.provenance.measures,
         "model": explanation.provenance.model or explanation.provenance.head,
         "labels": explanation.given is not None,
+        "words": explanation.kind.has_words,
         "trust": _trust(page),
         "notes": page.notes,
         "distributions": {
