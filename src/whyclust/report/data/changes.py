@@ -7,8 +7,9 @@ from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from whyclust._frames import column_values
+from whyclust._frames import is_frame
 from whyclust.answers._regions import regions_of
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import is_sparse
@@ -59,7 +60,7 @@ def changes(
     most = min(max(MOST_WIDE // explanation.shape[1], FEWEST_FLAT), MOST_FLAT) if flat else MOST_BENT
     by_turns = chain.from_iterable(zip_longest(*([*one["borderline"], *one["typical"]] for one in told)))
     rows = list(islice(dict.fromkeys(row for row in by_turns if row is not None), most))
-    fixed = [place for place in range(explanation.shape[1]) if not _is_number(explanation.data, place)]
+    fixed = _categories(explanation.data)
     found = {}
     for row in rows:
         try:
@@ -87,8 +88,14 @@ def _can_be_asked(explanation: Explanation) -> bool:
     return origin.options.get("groups") is None and not is_sparse(origin.table.data)
 
 
-def _is_number(data: Any, column: int) -> bool:
-    values = column_values(data, column)
-    return values.dtype.kind in "iuf" or (
-        values.dtype.kind == "O" and all(isinstance(one, (int, float, np.number)) for one in values[:1000])
-    )
+def _categories(data: Any) -> list[int]:
+    """Columns that are no numbers."""
+    if not is_frame(data):
+        return []
+    return [place for place, kind in enumerate(data.dtypes) if not _are_numbers(data, place, kind)]
+
+
+def _are_numbers(data: Any, place: int, kind: Any) -> bool:
+    if pd.api.types.is_object_dtype(kind):  # numbers among gaps, or texts
+        return all(isinstance(one, (int, float, np.number)) for one in data.iloc[:1000, place])
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
