@@ -188,7 +188,7 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
     regions = regions_of(net)
     if not isinstance(regions, NodeRegions):
         raise NotInThePage(
-            "borders between its clusters are bent, and the page finds the nearest point of straight ones only."
+            "borders between its clusters are bent, and the page finds nearest points of straight ones only."
         )
     several = len(regions.members) > len(net.clusters)
     if several and len(regions.members) ** 2 * regions.slopes.shape[1] > _MOST_COMPARED:
