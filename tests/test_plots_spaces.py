@@ -369,9 +369,7 @@ def test_explanations_know_the_spaces_they_came_from(synth, digits):
     np.testing.assert_allclose(ignored(ex[10:20]).values, shared.values[10:20])
     grouped = wc.explain(synth, TABLE, groups={"both": ["income", "age"]})
     np.testing.assert_allclose(ignored(grouped).values[:, 0], shared.values[:, :2].sum(axis=1))
-    assert (
-        wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS).origin.options["spaces"] is None
-    )
+    assert wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS).origin.options["model"] is None
     with pytest.raises(ValueError, match="knows no ACe/DeC"):
         ignored(wc.explain(KMeans(2, n_init=1, random_state=0).fit(POINTS), POINTS))
 

@@ -1,5 +1,7 @@
 """The report as a reader uses it: opened from a file, in a browser, by clicks."""
 
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
+from whyclust.report.data.typical import nearest_typical
 
 pytestmark = needs_browser
 PLACES = ("#/", "#/?row=3", "#/cluster/1", "#/pairs/0/1", "#/table?row=3", "#/words")
@@ -136,7 +141,7 @@ def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
     order = np.argsort(explained.evidence)
     assert first_row(driver) == str(explained.index[order[0]])
     click(driver, first_row(driver), within="#page tbody")
-    shown(driver, "It is doubtful: no other row of its cluster is nearer to it.")
+    shown(driver, "It is doubtful: no other row of its cluster lies nearer to the border.")
     driver.execute_script(
         "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))"
     )
@@ -209,9 +214,9 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
     )
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 400])
-def test_everybody_can_read_it(driver, page, dark, width):
+@contextmanager
+def seen_as(driver, dark, width):
+    """The browser as somebody else has it: in the dark, or on a phone."""
     driver.execute_cdp_cmd(
         "Emulation.setEmulatedMedia",
         {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]},
@@ -221,16 +226,154 @@ def test_everybody_can_read_it(driver, page, dark, width):
         {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
     )
     try:
-        for place in PLACES:
-            go(driver, page, place)
-            until(driver, "return document.readyState === 'complete'")
-            driver.execute_async_script("setTimeout(arguments[0], 150)")
-            assert violations(driver) == [], place
-            wide = driver.execute_script("return document.documentElement.scrollWidth")
-            assert wide <= width, place
+        yield
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def reads_well(driver, path, place, width):
+    go(driver, path, place)
+    until(driver, "return document.readyState === 'complete'")
+    driver.execute_async_script("setTimeout(arguments[0], 150)")
+    assert violations(driver) == [], place
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width, place
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 400])
+def test_everybody_can_read_it(driver, page, dark, width):
+    with seen_as(driver, dark, width):
+        for place in PLACES:
+            reads_well(driver, page, place, width)
+
+
+@pytest.fixture(scope="module")
+def news(tmp_path_factory):
+    """Texts of two kinds."""
+    texts = [f"cats and dogs play, number {n}" for n in range(20)] + [
+        f"ships at sea {n} days" for n in range(20)
+    ]
+    model = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=1, random_state=0)).fit(texts)
+    ex = wc.explain(model, texts)
+    return ex, ex.to_html(tmp_path_factory.mktemp("news") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def two_spaces(tmp_path_factory):
+    """A table, and images, of a deep model with a decoder and two spaces."""
+    deep = pytest.importorskip("whyclust.deep", reason="needs PyTorch")
+    quick = {"hidden": (), "epochs": 2, "pretrain_epochs": 2, "batch_size": 32, "random_state": 0}
+    folder, pages = tmp_path_factory.mktemp("deep"), {}
+    images = (load_digits().images[:120] / 16).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, X in (("table", customers(120).iloc[:, :4]), ("images", images)):
+            rows = X if name == "table" else X.reshape(len(X), -1)
+            model = deep.ACeDeC(deep.DCN(3, **quick), space_epochs=2).fit(rows)
+            pages[name] = wc.explain(model, X).to_html(folder / f"{name}.html")
+    return pages
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory):
+    """A clustering whose borders are bent."""
+    frame = customers().iloc[:, :4]
+    model = make_pipeline(StandardScaler(), GaussianMixture(3, random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    places = np.column_stack([np.arange(240.0), np.arange(240.0) % 7])
+    return ex, ex.to_html(tmp_path_factory.mktemp("mixture") / "report.html", embedding=places)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 400])
+def test_everybody_can_read_what_models_show(driver, news, two_spaces, dark, width):
+    with seen_as(driver, dark, width):
+        for path in (news[1], *two_spaces.values()):
+            for place in ("#/", "#/cluster/0", "#/?row=3", "#/pairs/0/1"):
+                reads_well(driver, path, place, width)
+
+
+def test_a_cluster_shows_what_its_model_makes_of_it(driver, two_spaces):
+    go(driver, two_spaces["images"], "#/cluster/0")
+    shown(driver, "WHAT THE MODEL MAKES OF IT")
+    shown(driver, "Decoded centre")
+    shown(driver, "WHAT IT USES, AND WHAT IT IGNORES")
+    # Nothing is fetched: what is there was drawn by Python, and the policy lets it be seen.
+    assert until(
+        driver,
+        """const found = [...document.querySelectorAll('#page .strip img')];
+           return found.length >= 7 && found.every((one) => one.complete && one.naturalWidth === 8)""",
+    )
+    go(driver, two_spaces["table"], "#/cluster/0")
+    shown(driver, "decoded centre")
+    shown(driver, "Ignores most")
+
+
+def test_words_and_texts_are_shown(driver, news):
+    ex, path = news
+    go(driver, path, "#/cluster/0")
+    shown(driver, "ITS WORDS")
+    words = until(
+        driver, "return [...document.querySelectorAll('#page .cloud span')].map((one) => one.innerText)"
+    )
+    first = next(iter(ex.summary())).features
+    assert words[0] in first["feature"].head(8).tolist()
+    go(driver, path, "#/?row=25")
+    shown(driver, "ships at sea 5 days")
+    assert until(driver, "return document.querySelector('#page .text mark')?.innerText")
+
+
+def test_the_nearest_typical_row_is_linked(driver, page, explained):
+    typical = {one.cluster: one.typical for one in explained.summary()}
+    row = 17
+    nearest = int(nearest_typical(explained, typical, np.array([row]))[0])
+    go(driver, page, f"#/?row={row}")
+    shown(driver, f"Nearest typical row: {explained.index[nearest]}")
+    # Where they differ most is what compare says.
+    both = explained.compare(row, nearest).to_pandas()
+    differing = both[both.iloc[:, 0] != both.iloc[:, 1]]
+    shown(driver, f"They differ most in {differing.index[0]} (")
+    click(driver, str(explained.index[nearest]))
+    until(driver, "return location.hash.endsWith('row=' + arguments[0])", nearest)
+
+
+def test_changes_at_bent_borders_were_found_beforehand(driver, mixture):
+    ex, path = mixture
+    doubtful = ex.summary()[0].borderline[0]
+    go(driver, path, f"#/?row={doubtful}")
+    shown(driver, "Why here?")
+    click(driver, "What would move it?")
+    change = ex.smallest_change(doubtful)
+    shown(driver, f"It would be in cluster {change.to} with these values. Nothing nearer was found.")
+    lines = until(
+        driver,
+        """return [...document.querySelectorAll('#page tbody tr')].map((line) =>
+             [...line.cells].map((cell) => cell.innerText))""",
+    )
+    assert [line[0] for line in lines] == change.changes["column"].tolist()
+    then = [float(line[2].replace(",", "")) for line in lines]
+    np.testing.assert_allclose(then, change.changes["to"], rtol=6e-4, atol=1e-4)
+    other = next(row for row in range(240) if all(row not in one.borderline for one in ex.summary()))
+    go(driver, path, f"#/?row={other}")
+    shown(driver, "Why here?")
+    click(driver, "What would move it?")
+    shown(driver, "the answer was found for the rows nearest to a border")
+    click(driver, str(ex.index[doubtful]))
+    shown(driver, "Nothing nearer was found.")
+
+
+def test_another_map_is_chosen(driver, mixture):
+    _, path = mixture
+    go(driver, path)
+    shown(driver, "Map by places given")
+    driver.execute_script(
+        """const one = document.querySelector('#page select[aria-label="Map of the rows by"]');
+        one.value = [...one.options].find((option) => option.text === 'principal components').value;
+        one.dispatchEvent(new Event('change', { bubbles: true }));"""
+    )
+    shown(driver, "principal component 1 (")
+    pick_a_point(driver)
 
 
 HOSTILE = [
@@ -282,7 +425,8 @@ def test_a_page_without_rows_has_none(driver, tmp_path):
     assert "secret-" not in text
     assert "array-" not in text.split("<script>")[0].split("</style>")[1]
     go(driver, path)
-    shown(driver, "made without single rows")
+    shown(driver, "made without single rows: it tells of clusters of 5 rows or more")
+    assert violations(driver) == []
     go(driver, path, "#/cluster/1")
     shown(driver, "WHAT DRIVES IT")
 

@@ -171,19 +171,6 @@ def test_private_pages_hold_no_row_and_no_rare_value(explained):
     assert all(not one["typical"] and not one["borderline"] for one in values["clusters"])
 
 
-def test_pages_of_clusters_of_one_row_say_so_where_rows_are_private(recwarn):
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    X[7] += 50.0
-    model = KMeans(2, n_init=3, random_state=0).fit(X)
-    ex = wc.explain(model, X)
-    with pytest.warns(UserWarning, match=f"those of {ex.named(model.labels_[7])} are of one row each"):
-        render(ex, rows=False)
-    recwarn.clear()
-    render(ex)
-    render(ex[model.labels_ != model.labels_[7]], rows=False)
-    assert not recwarn.list
-
-
 @pytest.mark.parametrize("rows", ["no", 0, None])
 def test_whether_rows_are_private_is_true_or_false(explained, rows):
     with pytest.raises(ValueError, match="expected True or False"):

@@ -26,10 +26,21 @@ export interface Cluster {
   typical: number[];
   borderline: number[];
   pictures: { caption: string; html: string }[];
+  model?: Shown;
   groups?: { asked: number; sentence: string; groups: { share: number; columns: string[]; sentence: string }[] } | null;
   rules?: Rule[] | null;
   sufficient?: { asked: number; sets: { columns: string[]; share: number; probability: number }[]; rows: Record<string, string> } | null;
 }
+interface Way { told: string; pictures?: string[]; columns?: { name: string; values: number[] }[] }
+/** What a deep model itself shows of a cluster: pictures are HTML that Python wrote. */
+export interface Shown {
+  decoded?: { picture?: string; columns?: { name: string; decoded: number; mean: number | null }[] };
+  ways?: Way[];
+  spaces?: { uses: { name: string; share: number }[]; ignores: { name: string; share: number }[]; picture: string | null };
+  gates?: { open: number; columns: { name: string; gate: number }[]; picture: string | null };
+}
+/** A smallest change that Python found beforehand: names of columns, values now and then. */
+export interface Known { to: number; distance: number; exact: boolean; metric: string; changes: [string, Cell, Cell][]; left: number }
 export type Distribution =
   | { kind: 'number'; low: number; high: number; whole: boolean; counts: number[][]; missing: number[] }
   | { kind: 'category'; bars: string[]; counts: number[][]; missing: number[] };
@@ -38,12 +49,12 @@ export interface HeldColumn { column: number; name: string; kind: 'number' | 'ca
 export interface Held {
   count: number;
   positions: boolean;
-  axes: [string, string];
-  aspect: number;
+  maps: { name: string; axes: [string, string]; aspect: number }[];
   names: { from?: number; names?: string[] };
   columns: HeldColumn[];
   relevance: { kind: 'all' } | { kind: 'strongest'; width: number; texts?: string[][] };
   pictures?: { height: number; width: number };
+  texts?: string[];
 }
 export interface Values {
   title: string;
@@ -56,12 +67,15 @@ export interface Values {
   measures: string | null;
   model: string;
   labels: boolean;
+  words: boolean;
   trust: { grade: 'yes' | 'care' | 'no' | 'unknown'; lines: { what: string; text: string }[] };
   notes: string[];
   distributions: Record<string, Distribution>;
   pairs: { members: number; pairs: Pair[] } | null;
   held: Held | null;
+  said: string;
   engine?: any;
+  changes?: { few: boolean; rows: Record<string, Known> } | null;
 }
 
 type Numbers = Uint8Array | Int8Array | Uint16Array | Int32Array | Float32Array | Float64Array;

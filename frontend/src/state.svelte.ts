@@ -38,6 +38,7 @@ export function addressOf(route: Route, position: number | null): string {
 class View {
   route = $state<Route>({ page: 'overview' });
   row = $state<number | null>(null);
+  map = $state(0); // which of the maps
   chosen = $state.raw<Uint32Array | null>(null); // rows in the lasso
 
   start() {

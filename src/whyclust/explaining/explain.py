@@ -16,7 +16,7 @@ from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import in_columns_of, read_input, without_unknown
 from whyclust.labels.handed_in import handed_in
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
-from whyclust.network.models import column_names, last_step
+from whyclust.network.models import column_names
 from whyclust.network.neuralizing import network_for
 from whyclust.network.unread import without_unread
 
@@ -189,7 +189,7 @@ def explain(
         method=method,
         options=options,
         prepared=None if method == "neon" else prepared_rows(net, table, background),
-        spaces=as_it_is(last_step(model)),
+        model=as_it_is(model),
     )
     return explained if absent else explained.showing(absent=False)
 

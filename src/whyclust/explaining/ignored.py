@@ -54,7 +54,7 @@ def explain_space(
         )
     net = network_for(model, table)
     shown: dict[str, Any] = {"groups": groups, "feature_names": feature_names, "names": names}
-    found = explain_rows(net, table, **shown, spaces=as_it_is(estimator))
+    found = explain_rows(net, table, **shown, model=as_it_is(model))
     return found if space == "cluster" else ignored(found)
 
 
@@ -108,9 +108,10 @@ def share_of_shared(found: Explanation) -> float:
 def _asked(found: Explanation) -> tuple[Neuralized, ShowsSpaces, InputTable]:
     """The network, the clustering and the rows that an explanation came from."""
     origin = found.origin
-    if origin is None or origin.options.get("spaces") is None:
+    model = None if origin is None else last_step(origin.options.get("model"))
+    if origin is None or not isinstance(model, ShowsSpaces):
         raise ValueError("This explanation knows no ACe/DeC: explain the rows again, wc.explain(model, X).")
-    return origin.network, origin.options["spaces"], origin.network.match(origin.table)
+    return origin.network, model, origin.network.match(origin.table)
 
 
 def _names(net: Neuralized, table: InputTable, given: Sequence[str] | None) -> list[str]:

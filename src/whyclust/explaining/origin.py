@@ -28,7 +28,7 @@ class Origin:
         The user's rows.
     options : dict
         What `explain_rows` was told besides the question: groups, names, labels, the method, ...; and
-        the clustering itself, if it has two spaces (ACe/DeC), since the network knows only one of them.
+        the model itself, if it shows more of its clusters than the network knows (see `as_it_is`).
     background : InputTable or None
         The data that rows come from, where another method than NEON was asked, or some rows were taken.
     """
@@ -63,6 +63,19 @@ def prepared_rows(net: Neuralized, table: InputTable, background: Any) -> Prepar
     return reach("Prepared").of(net, net.match(table), background)
 
 
-def as_it_is(estimator: Any) -> Any:
-    """A clustering with two spaces as it is now, whatever it is fitted to later; None for all others."""
-    return copy.copy(estimator) if hasattr(type(estimator), "shared_dims_") else None
+def as_it_is(model: Any) -> Any:
+    """A deep model, or a pipeline that ends in one, as it is now, whatever it is fitted to later.
+
+    It has a decoder, and maybe two spaces (ACe/DeC) or gates (IDC), of which the network knows nothing. None
+    for all others.
+    """
+    steps = getattr(model, "steps", None)
+    if not steps:
+        return copy.copy(model) if hasattr(type(model), "decoded_centers") else None
+    name, last = steps[-1]
+    kept = as_it_is(last)
+    if kept is None:
+        return None
+    copied = copy.copy(model)
+    copied.steps = [*steps[:-1], (name, kept)]
+    return copied

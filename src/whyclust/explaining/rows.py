@@ -44,12 +44,12 @@ def explain_rows(
     method: str = "neon",
     options: Mapping[str, Any] | None = None,
     prepared: Prepared | None = None,
-    spaces: Any = None,
+    model: Any = None,
 ) -> Explanation:
     """Explain the rows of a table by a network; for `given` labels if there are any.
 
-    `prepared` holds the rows, and the data they come from, for a method that is not NEON. `spaces` is the
-    clustering where it has two of them, for further questions.
+    `prepared` holds the rows, and the data they come from, for a method that is not NEON. `model` is the
+    clustering where it shows more than the network, for further questions.
     """
     origin = Origin(
         net,
@@ -62,7 +62,7 @@ def explain_rows(
             "source": source,
             "method": method,
             "options": options,
-            "spaces": spaces,
+            "model": model,
         },
         None if prepared is None else prepared.known or prepared.table,
     )

@@ -78,6 +78,11 @@ class Images(InputKind):
         told = escape(caption, quote=True)
         return f'<img src="{_png(image)}" alt="{told}"><img src="{_png(heat)}" alt="relevance of its pixels">'
 
+    def picture(self, row: NDArray, low: float, high: float, caption: str) -> str:
+        """The image alone."""
+        told = escape(caption, quote=True)
+        return f'<img src="{_png(_gray(np.asarray(row, dtype=float), self.shape, low, high))}" alt="{told}">'
+
 
 def _channels(row: NDArray, shape: Sequence[int]) -> NDArray:
     """Channels × height × width."""

@@ -91,6 +91,20 @@ class InputKind:
         """
         return None
 
+    def picture(self, row: NDArray, low: float, high: float, caption: str) -> str | None:
+        """Return HTML that shows a row which is nobody's, a decoded centre, say; None if there is none.
+
+        Parameters
+        ----------
+        row : ndarray
+            One number for each column.
+        low, high : float
+            Ends of the scale.
+        caption : str
+            What it is, for those who cannot see it.
+        """
+        return None
+
 
 def input_kind(kind: Kind) -> Kind:
     """Register a kind of input; the last one registered is asked first."""

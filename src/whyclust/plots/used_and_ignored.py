@@ -63,7 +63,7 @@ def used_and_ignored(
     place = np.array([row])
     net = network_for(model, found.table)
     one = found.table.take(place)
-    used = explain_rows(net, one, feature_names=feature_names, spaces=as_it_is(found.deep))
+    used = explain_rows(net, one, feature_names=feature_names, model=as_it_is(found.deep))
     sides = np.stack([_scaled(used.values[0]), _scaled(ignored(used).values[0])])
     own = getattr(found.table.kind, "shape", None) or found.deep.image_shape
     shape = asked_shape(image_shape, own, sides.shape[1])

@@ -187,7 +187,9 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
     net, table = origin.network, origin.network.match(origin.table)
     regions = regions_of(net)
     if not isinstance(regions, NodeRegions):
-        raise NotInThePage("borders between its clusters are bent, and the page knows straight ones.")
+        raise NotInThePage(
+            "borders between its clusters are bent, and the page finds nearest points of straight ones only."
+        )
     several = len(regions.members) > len(net.clusters)
     if several and len(regions.members) ** 2 * regions.slopes.shape[1] > _MOST_COMPARED:
         raise NotInThePage("its clusters consist of too many parts to search all of them in a page.")

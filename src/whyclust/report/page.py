@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust._versions import versions
-from whyclust.columns.plan import listed
 from whyclust.report.data import page_data
 from whyclust.report.inlined import as_json, built, policy
+from whyclust.report.private import without_few
 from whyclust.report.sections import Page, sections
 from whyclust.saving.atomic import write_whole
 
@@ -54,9 +53,11 @@ def render(
     audit : Audit, optional
         What `whyclust.audit` returned for the same clustering: the page begins with its verdict.
     rows : bool
-        Whether the page may hold single rows; without them it has sums and means of clusters only.
-    embedding : array or frame of shape (n_rows, 2), optional
-        Places of the rows on the map, UMAP's, say; principal components by default.
+        Whether the page may hold single rows; without them it has sums and means of clusters only, of five
+        rows at least.
+    embedding : array or frame of shape (n_rows, 2), or "umap", optional
+        Places of the rows on the map; ``"umap"`` needs umap-learn. The map by principal components, the one
+        that is there by default, stays in the page beside it.
 
     Returns
     -------
@@ -95,7 +96,10 @@ def render(
 
     # Notes tell of single values, too: 'farthest outside is ... in row 7'.
     told = [*explanation.notes, *notes] if rows else []
-    page = Page(explanation, told, choice, facts or {}, audit, fill, rows)
+    said = ""
+    if not rows:
+        explanation, said = without_few(explanation)
+    page = Page(explanation, told, choice, facts or {}, audit, fill, rows, said)
     made = sections(page)
     ignored = explanation.question.about == "ignored"
     title = title or ("What do these clusters ignore?" if ignored else "Why these clusters?")
@@ -115,29 +119,18 @@ def render(
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
         clusters=page.clusters,
         sections=made,
+        said=said,
         versions=versions(),
     )
 
 
 def _check(explanation: Explanation, rows: bool) -> None:
-    """Refuse what makes no page, and tell of single rows in a page that is to hold none."""
+    """Refuse what makes no page."""
     # A text such as "no" is true, and the page would hold what it was not to hold.
     if not isinstance(rows, (bool, np.bool_)):
         raise ValueError(f"rows={rows!r}, expected True or False.")
     if not len(explanation):
         raise ValueError("the explanation has no rows, expected one at least.")
-    if rows:
-        return
-    found, counts = np.unique(explanation.labels, return_counts=True)
-    alone = [explanation.named(one) for one in found[counts == 1].tolist()]
-    if alone:
-        told = listed([*alone[:3], *([f"{len(alone) - 3} further"] if len(alone) > 3 else [])])
-        warnings.warn(
-            f"The page holds no single rows, but means of clusters, and those of {told} are of one row each: "
-            "leave these rows out if nobody is to see them.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def to_html(

@@ -50,6 +50,8 @@ class Page:
         ``fill(template, **values)`` fills in one of the report's templates.
     rows : bool
         Whether single rows may be told.
+    said : str
+        What is said of rows and clusters that may not.
     """
 
     explanation: Explanation
@@ -59,6 +61,7 @@ class Page:
     audit: Audit | None
     fill: Callable[..., Markup]
     rows: bool = True
+    said: str = ""
 
     @cached_property
     def clusters(self) -> list[dict[str, Any]]:
@@ -69,6 +72,11 @@ class Page:
     def certificate(self) -> dict[str, Any] | None:
         """How far a surrogate can be relied on."""
         return certificate(self.explanation, rows=self.rows)
+
+    @cached_property
+    def spaces(self) -> dict[str, Any] | None:
+        """What clusters of ACe/DeC use, and what they ignore."""
+        return spaces(self.explanation)
 
     @property
     def certificate_heading(self) -> str:
@@ -134,8 +142,7 @@ def _clusters(page: Page) -> Markup:
 
 @section(order=450)
 def _spaces(page: Page) -> Markup | None:
-    found = spaces(page.explanation)
-    return None if found is None else page.fill("spaces", spaces=found)
+    return None if page.spaces is None else page.fill("spaces", spaces=page.spaces)
 
 
 @section(order=500)

@@ -8,6 +8,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from whyclust.network.models import last_step
+
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
@@ -29,8 +31,8 @@ def spaces(explanation: Explanation) -> dict[str, Any] | None:
         it does not know the clustering that it came from.
     """
     origin = explanation.origin
-    clustering = None if origin is None else origin.options.get("spaces")
-    if clustering is None:
+    clustering: Any = None if origin is None else last_step(origin.options.get("model"))
+    if not hasattr(type(clustering), "shared_dims_"):
         return None
     from whyclust.explaining.ignored import ignored, share_of_shared
 
@@ -65,6 +67,7 @@ def _cluster(explanation: Explanation, rest: Explanation, cluster: Any, own: boo
     caption = f"what {explanation.named(cluster)} ignores"
     shown = rest.kind.show(rest.data, sizes, members, caption)
     return {
+        "cluster": cluster,
         "id": explanation.short_name(cluster),
         "uses": _largest(explanation, np.asarray(explanation.values)[members]) if own else [],
         "ignores": _largest(rest, sizes[members]),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust.report.clusters import cluster_values
+from whyclust.report.private import FEWEST
 from whyclust.telling.sentences import cluster_sentences
 
 if TYPE_CHECKING:
@@ -64,11 +65,15 @@ def clusters(explanation: Explanation, *, rows: bool = True) -> list[dict[str, A
     return found
 
 
-def answers(explanation: Explanation, told: list[dict[str, Any]], progress: Progress = _silent) -> None:
+def answers(
+    explanation: Explanation, told: list[dict[str, Any]], progress: Progress = _silent, *, rows: bool = True
+) -> None:
     """Add to each cluster what further questions answer, where they are answered in a moment.
 
-    Rules, which few columns suffice for how many members, and which groups have reasons of their own.
+    Rules, which few columns suffice for how many members, and which groups have reasons of their own; without
+    `rows`, none that is of very few.
     """
+    fewest = 1 if rows else FEWEST
     if not _asked_of_clusters(explanation):
         return
     draw = np.random.default_rng(0)
@@ -79,10 +84,10 @@ def answers(explanation: Explanation, told: list[dict[str, Any]], progress: Prog
         members = draw.permutation(np.flatnonzero(np.asarray(explanation.clusters == summary.cluster)))
         asked += [*members[:ASKED].tolist(), *one["typical"], *one["borderline"]]
         progress(f"Reasons of cluster {summary.cluster}")
-        one["rules"] = _answered(partial(_rules, explanation, summary.cluster))
+        one["rules"] = _answered(partial(_rules, explanation, summary.cluster, fewest))
         if len(told) <= MOST_GROUPED:
             some = explanation[np.sort(members[:GROUPED])]
-            one["groups"] = _answered(partial(_groups, some, summary.cluster))
+            one["groups"] = _answered(partial(_groups, some, summary.cluster, fewest))
     progress("Columns that suffice")
     _answered(partial(_add_sufficient, explanation, sorted(set(asked)), told))
 
@@ -105,8 +110,10 @@ def _answered(answer: Callable[[], Any]) -> Any:
             return None
 
 
-def _groups(members: Explanation, cluster: Any) -> dict[str, Any]:
+def _groups(members: Explanation, cluster: Any, fewest: int) -> dict[str, Any] | None:
     found = members.subpatterns(cluster)
+    if any(len(group) < fewest for group in found):
+        return None
     return {
         "asked": len(members),
         "sentence": found.describe() if len(found) < 2 else found.describe().split(". ")[0] + ".",
@@ -117,13 +124,11 @@ def _groups(members: Explanation, cluster: Any) -> dict[str, Any]:
     }
 
 
-def _rules(explanation: Explanation, cluster: Any) -> list[dict[str, Any]] | None:
-    ask = getattr(explanation, "rules", None)
-    if ask is None:
-        return None
+def _rules(explanation: Explanation, cluster: Any, fewest: int) -> list[dict[str, Any]]:
     return [
         {"text": rule.describe(), "precision": float(rule.precision), "coverage": float(rule.coverage)}
-        for rule in ask(cluster)
+        for rule in explanation.rules(cluster)
+        if rule.rows >= fewest or fewest == 1
     ]
 
 

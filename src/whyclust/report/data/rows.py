@@ -26,6 +26,8 @@ WIDE, STRONGEST = 60, 30
 MOST_SHOWN = 60
 # A category of more values is shown as its most frequent ones.
 MOST_CATEGORIES = 1_000
+# Letters of all texts that the page holds, and the fewest and the most of one.
+MOST_LETTERS, LETTERS = 2_000_000, (100, 1200)
 # Tables of more numbers are held in single precision.
 LARGE = 500_000
 _PIXELS = 64 * 64
@@ -84,10 +86,9 @@ def add_rows(
     arrays : Arrays
     embedding : array of shape (n_rows, 2), optional
     """
-    places, axes = places_in_plane(explanation, embedding)
-    for name, values in zip("xy", places.T, strict=True):
-        low, high = float(values.min()), float(values.max())
-        arrays.add(name, np.round((values - low) / ((high - low) or 1.0) * 65535), "uint16")
+    maps = [_add_map(explanation, embedding, arrays)]
+    if not _is_principal(embedding):  # which is there to compare with
+        maps.append(_add_map(explanation, None, arrays, "-1"))
     for name, clusters in (
         ("cluster", explanation.labels),
         ("explained-cluster", explanation.clusters),
@@ -96,12 +97,33 @@ def add_rows(
         arrays.add(name, [codes[one] for one in np.asarray(clusters).tolist()], "uint16")
     for name in ("evidence", "base_values", "explained"):
         arrays.add(name.replace("_values", ""), getattr(explanation, name), "float64")
-    told: dict[str, Any] = {"axes": axes, "names": row_names(explanation), "aspect": _aspect(places)}
+    told: dict[str, Any] = {"maps": maps, "names": row_names(explanation)}
     told["columns"] = [_add_column(explanation, column, arrays) for column in columns]
     told["relevance"] = _add_relevance(explanation, arrays)
     if _has_pixels(explanation):
         told["pictures"] = _add_pictures(explanation, arrays)
+    texts = getattr(explanation.kind, "texts", None)
+    if texts is not None:
+        most = int(np.clip(MOST_LETTERS // max(len(texts), 1), *LETTERS))
+        told["texts"] = [text if len(text) <= most else f"{text[: most - 2]} …" for text in texts]
     return told
+
+
+def _is_principal(embedding: Any) -> bool:
+    return embedding is None or (isinstance(embedding, str) and embedding == "pca")
+
+
+def _add_map(explanation: Explanation, embedding: Any, arrays: Arrays, ending: str = "") -> dict[str, Any]:
+    """Add the places of rows on one map, and return what it is called."""
+    places, axes = places_in_plane(explanation, embedding)
+    for name, values in zip("xy", places.T, strict=True):
+        low, high = float(values.min()), float(values.max())
+        arrays.add(f"{name}{ending}", np.round((values - low) / ((high - low) or 1.0) * 65535), "uint16")
+    if _is_principal(embedding):
+        kind = "principal components"
+    else:
+        kind = "UMAP" if isinstance(embedding, str) else "places given"
+    return {"name": kind, "axes": axes, "aspect": _aspect(places)}
 
 
 def _aspect(places: NDArray) -> float:

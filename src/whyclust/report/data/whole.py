@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust.report.data.arrays import Arrays
+from whyclust.report.data.changes import changes
 from whyclust.report.data.clusters import answers, clusters
 from whyclust.report.data.distributions import distribution
+from whyclust.report.data.model import add_shown_by_model
 from whyclust.report.data.pairs import pairs
 from whyclust.report.data.rows import add_rows, chosen_rows, shown_columns
+from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
 
 if TYPE_CHECKING:
@@ -26,8 +29,6 @@ ASKED = {
     "stability": "Would they come back?",
     "faithfulness": "Are the columns named here those that count?",
 }
-# A page without rows tells of no value that fewer have.
-FEWEST = 5
 
 
 def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = None) -> dict[str, Any]:
@@ -51,7 +52,8 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         known |= set(explanation.origin.network.clusters.tolist())
     others = [one for one in explanation.in_order(known) if one not in order]
     codes = {cluster: place for place, cluster in enumerate([*order, *others])}
-    answers(explanation, told)
+    answers(explanation, told, rows=rows)
+    add_shown_by_model(page, told)
     strongest = _by_turns([one["strongest"] for one in told])
     columns = shown_columns(explanation, strongest)
     labels = np.array([codes[one] for one in np.asarray(explanation.labels).tolist()])
@@ -66,16 +68,18 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         "measures": explanation.provenance.measures,
         "model": explanation.provenance.model or explanation.provenance.head,
         "labels": explanation.given is not None,
+        "words": explanation.kind.has_words,
         "trust": _trust(page),
         "notes": page.notes,
         "distributions": {
-            str(column): distribution(explanation, column, labels, len(codes), fewest=1 if rows else FEWEST)
+            str(column): distribution(explanation, column, labels, len(codes), rows=rows)
             for column in sorted(set(strongest))[:200]
         }
         if explanation.kind.item_shape == () and not explanation.is_factored
         else {},
         "pairs": pairs(explanation, [one for one in order if not explanation.is_noise(one)]),
         "held": None,
+        "said": page.said,
     }
     if rows:
         named = [row for one in told for row in (*one["typical"], *one["borderline"])]
@@ -93,7 +97,10 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         }
         if len(held) < len(explanation):
             arrays.add("positions", held, "int32")
+        typical = {cluster: one["typical"] for cluster, one in zip(order, told, strict=True)}
+        arrays.add("nearest-typical", nearest_typical(explanation, typical, held), "int32")
         found["engine"] = _engine(explanation, [*order, *others], arrays)
+        found["changes"] = changes(explanation, told, found["engine"], codes)
     return {"values": _plain(found), "arrays": arrays}
 
 

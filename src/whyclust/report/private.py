@@ -1,0 +1,125 @@
+"""What a page without rows may tell: nothing of clusters, and of categories, that very few rows have.
+
+The mean of a cluster of one row is that row. So clusters of fewer than five rows are left out whole, before
+anything is counted: no mean, distribution, rule, name or range is made of their rows. A category that fewer
+than five rows have is told as 'a rare value'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust._frames import is_frame
+from whyclust.columns.plan import listed
+
+if TYPE_CHECKING:
+    from whyclust.explaining.explanation import Explanation
+
+#: Fewer rows than this are told of as a group by no page without rows.
+FEWEST = 5
+RARE = "a rare value"
+
+
+def without_few(explanation: Explanation) -> tuple[Explanation, str]:
+    """The rows of clusters that are large enough, rare categories hidden, and what the page says of it.
+
+    Parameters
+    ----------
+    explanation : Explanation
+
+    Returns
+    -------
+    explanation : Explanation
+    sentence : str
+        What is told, and what is left out.
+
+    Examples
+    --------
+    >>> import whyclust as wc
+    >>> from sklearn.cluster import KMeans
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [0.4], [9.0]]
+    >>> ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    >>> kept, sentence = without_few(ex)
+    >>> len(kept)
+    5
+    >>> print(sentence)
+    This page was made without single rows: it tells of clusters of 5 rows or more. Cluster 1, of fewer than 5
+    rows, is left out: its means would tell of single rows.
+    """
+    kept = np.ones(len(explanation), dtype=bool)
+    while True:  # rows that go may leave others too few
+        few = _few(explanation, kept)
+        if not few:
+            break
+        kept &= ~np.isin(explanation.labels, few) & ~np.isin(explanation.clusters, few)
+    if not kept.any():
+        raise ValueError(
+            f"No cluster has {FEWEST} rows or more, so a page without rows has nothing to tell: ask for "
+            "fewer clusters, or let the page hold rows."
+        )
+    gone = [one for one in explanation.in_order(_ids(explanation)) if one not in _ids(explanation, kept)]
+    found = explanation if kept.all() else explanation[np.flatnonzero(kept)]
+    return _without_rare(found), _told(explanation, gone)
+
+
+def _ids(explanation: Explanation, kept: NDArray | None = None) -> set[Any]:
+    rows = np.ones(len(explanation), dtype=bool) if kept is None else kept
+    return {
+        *np.unique(np.asarray(explanation.labels)[rows]).tolist(),
+        *np.unique(np.asarray(explanation.clusters)[rows]).tolist(),
+    }
+
+
+def _few(explanation: Explanation, kept: NDArray) -> list[Any]:
+    """Clusters that some of the rows are in, or are explained for, but fewer than five."""
+    found: set[Any] = set()
+    for ids in (explanation.labels, explanation.clusters):
+        clusters, counts = np.unique(np.asarray(ids)[kept], return_counts=True)
+        found |= set(clusters[counts < FEWEST].tolist())
+    return sorted(found, key=str)
+
+
+def _told(explanation: Explanation, gone: list[Any]) -> str:
+    begin = f"This page was made without single rows: it tells of clusters of {FEWEST} rows or more."
+    if not gone:
+        return begin
+    # The user's own names may stand; proposed ones are made of the rows.
+    some = ["noise" if explanation.is_noise(one) else f"cluster {one}" for one in gone[:3]]
+    names = listed([*some, *([f"{len(gone) - 3} further"] if len(gone) > 3 else [])])
+    one = len(gone) == 1
+    told = (
+        f"{names}, of fewer than {FEWEST} rows{'' if one else ' each'}, {'is' if one else 'are'} left out: "
+        f"{'its' if one else 'their'} means would tell of single rows."
+    )
+    return f"{begin} {told[0].upper()}{told[1:]}"
+
+
+def _texts(data: Any) -> list[int]:
+    """Columns of categories."""
+    numbers = [pd.api.types.is_numeric_dtype(kind) for kind in data.dtypes]
+    return [place for place, number in enumerate(numbers) if not number]
+
+
+def _rare(data: Any, column: int) -> list[str]:
+    counts = data.iloc[:, column].dropna().map(str).value_counts()
+    return counts.index[counts < FEWEST].tolist()
+
+
+def _without_rare(explanation: Explanation) -> Explanation:
+    if not is_frame(explanation.data):
+        return explanation
+    data = None
+    for column in _texts(explanation.data):
+        rare = set(_rare(explanation.data, column))
+        if not rare:
+            continue
+        data = explanation.data.copy() if data is None else data
+        values = explanation.data.iloc[:, column].astype(object)
+        hidden = values.notna() & values.map(str).isin(rare)
+        data.isetitem(column, values.where(~hidden, RARE))
+    return explanation if data is None else replace(explanation, data=data)
