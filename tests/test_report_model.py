@@ -252,6 +252,20 @@ def test_a_map_of_ones_own_stands_before_that_of_principal_components():
     assert values["held"]["maps"][1] == usual["held"]["maps"][0]
 
 
+def test_rows_far_outside_do_not_shrink_the_map_of_all_others():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    X[7] = [900.0, 0.0]
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    values, arrays = read(render(ex))
+    assert values["held"]["maps"][0]["beyond"] == 1
+    across = np.delete(arrays["x"], 7).astype(float)
+    assert arrays["x"][7] in (0, 65535)
+    assert np.ptp(across) > 0.4 * 65535
+    values, given = read(render(ex, embedding=X))
+    assert values["held"]["maps"][0]["beyond"] == 0
+    assert np.ptp(np.delete(given["x"], 7).astype(float)) < 0.02 * 65535
+
+
 def test_umap_is_asked_for_by_name():
     frame = table()
     ex = wc.explain(KMeans(3, n_init=1, random_state=0).fit(frame), frame)

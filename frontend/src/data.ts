@@ -49,7 +49,7 @@ export interface HeldColumn { column: number; name: string; kind: 'number' | 'ca
 export interface Held {
   count: number;
   positions: boolean;
-  maps: { name: string; axes: [string, string]; aspect: number }[];
+  maps: { name: string; axes: [string, string]; aspect: number; beyond: number }[];
   names: { from?: number; names?: string[] };
   columns: HeldColumn[];
   relevance: { kind: 'all' } | { kind: 'strongest'; width: number; texts?: string[][] };

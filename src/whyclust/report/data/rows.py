@@ -26,6 +26,8 @@ WIDE, STRONGEST = 60, 30
 MOST_SHOWN = 60
 # A category of more values is shown as its most frequent ones.
 MOST_CATEGORIES = 1_000
+# Rows farther out than this times what 98% of the rows span are drawn at the map's edge.
+FAR = 0.5
 # Letters of all texts that the page holds, and the fewest and the most of one.
 MOST_LETTERS, LETTERS = 2_000_000, (100, 1200)
 # Tables of more numbers are held in single precision.
@@ -116,6 +118,9 @@ def _is_principal(embedding: Any) -> bool:
 def _add_map(explanation: Explanation, embedding: Any, arrays: Arrays, ending: str = "") -> dict[str, Any]:
     """Add the places of rows on one map, and return what it is called."""
     places, axes = places_in_plane(explanation, embedding)
+    beyond = 0
+    if embedding is None or isinstance(embedding, str):  # places that the user gave stay where they are
+        places, beyond = _within(places)
     for name, values in zip("xy", places.T, strict=True):
         low, high = float(values.min()), float(values.max())
         arrays.add(f"{name}{ending}", np.round((values - low) / ((high - low) or 1.0) * 65535), "uint16")
@@ -123,7 +128,18 @@ def _add_map(explanation: Explanation, embedding: Any, arrays: Arrays, ending: s
         kind = "principal components"
     else:
         kind = "UMAP" if isinstance(embedding, str) else "places given"
-    return {"name": kind, "axes": axes, "aspect": _aspect(places)}
+    return {"name": kind, "axes": axes, "aspect": _aspect(places), "beyond": beyond}
+
+
+def _within(places: NDArray) -> tuple[NDArray, int]:
+    """Places, those far outside of all others drawn at the edge, and how many these are.
+
+    One row a hundred times as far away as all others would leave them a single point on the map.
+    """
+    low, high = np.quantile(places, [0.01, 0.99], axis=0)
+    reach = FAR * (high - low)
+    kept = np.clip(places, low - reach, high + reach)
+    return kept, int((kept != places).any(axis=1).sum())
 
 
 def _aspect(places: NDArray) -> float:
