@@ -310,6 +310,19 @@ def test_a_cluster_shows_what_its_model_makes_of_it(driver, two_spaces):
     shown(driver, "Ignores most")
 
 
+def test_the_badge_opens_and_closes(driver, page):
+    go(driver, page)
+    reasons = "return document.querySelector('#page .told')?.innerText ?? ''"
+    for leave in (
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))",
+        "location.hash = '#/pairs'",
+    ):
+        driver.execute_script("document.querySelector('#page .badge').click()")
+        until(driver, f"{reasons.replace('return ', 'return (')}).includes('Not measured yet')")
+        driver.execute_script(leave)
+        until(driver, f"{reasons.replace('return ', 'return (')}) === ''")
+
+
 def test_words_and_texts_are_shown(driver, news):
     ex, path = news
     go(driver, path, "#/cluster/0")
