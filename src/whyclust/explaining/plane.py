@@ -91,7 +91,7 @@ def _neighbours(data: Any, name: str) -> tuple[NDArray, tuple[str, str]]:
             "out."
         ) from None
     numbers: Any = data if is_sparse(data) else _standardised(data)
-    return UMAP(random_state=0).fit_transform(numbers), ("UMAP 1", "UMAP 2")
+    return UMAP(random_state=0, n_jobs=1).fit_transform(numbers), ("UMAP 1", "UMAP 2")
 
 
 def _standardised(data: Any) -> NDArray:
