@@ -81,7 +81,7 @@ def best_known(
     free = np.array([column not in options.get("fixed", ()) for column in range(X.shape[1])])
     low, high = X.min(axis=0), X.max(axis=0)
     sides = [((low - X[row]) * scale)[free], ((high - X[row]) * scale)[free]]
-    bounds = list(zip(*sides, strict=True)) if "bounds" in options else None
+    bounds = list(zip(*sides, strict=True)) if options["bounds"] == "data" else None
     best = np.inf
     for target in [to] if to is not None else [one for one in net.clusters.tolist() if one != own]:
         others = [own] if to is None else [one for one in net.clusters.tolist() if one != target]
@@ -128,7 +128,13 @@ def one_case(head: str, seed: int) -> dict[str, Any] | None:
         return None
     to = None if seed % 2 else generator.choice(others)
     column = int(generator.integers(X.shape[1]))
-    options: dict[str, Any] = [{}, {"fixed": [column]}, {"bounds": "data"}][seed % 3]
+    # By default a column that is nowhere below zero stays so.
+    everywhere = dict.fromkeys(range(X.shape[1]), (None, None))
+    options: dict[str, Any] = [
+        {"bounds": everywhere},
+        {"bounds": everywhere, "fixed": [column]},
+        {"bounds": "data"},
+    ][seed % 3]
     begin = time.process_time()
     try:
         change = ex.smallest_change(row, to=to, **options)

@@ -22,17 +22,21 @@ from whyclust.network.gradient import gradient
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import as_rows
 
-# Ways that are cut, crossings that are followed, rows that SLSQP begins at (near and far, and the nearest),
-# steps along the border, and columns that SLSQP takes well.
+# Ways that are cut, crossings that are followed, steps along the border, and columns that SLSQP takes well.
 _WAYS = 60
 _FOLLOWED = 6
-_SOUGHT = 5
-_NEAREST = 3
 _STEPS = 25
 _MOST_COLUMNS = 60
 # Each round of cutting leaves one of so many parts of a way.
 _PARTS = 16
 _ROUNDS = 7
+# SLSQP begins at the nearest rows of the goal, then at those farthest from all before. It ends where a further
+# start is expected to find something new with this probability at most, or after so many starts.
+_NEAREST = 3
+_UNSEEN = 0.05
+_MOST_STARTS = 40
+# Answers of SLSQP are the same if they differ by this share of their length.
+_SAME = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,15 +127,25 @@ class BentBorder:
         return None if moved is None else np.clip(change + moved, *box)
 
     def _sought(self, box: Box) -> list[NDArray]:
-        """What SLSQP finds from rows of the goal, near and far, also where limits put them elsewhere."""
+        """What SLSQP finds from rows of the goal, also where limits put them elsewhere.
+
+        A bent border has several nearest points, each with its own basin. Of n starts that led to w of them, a
+        further one is expected to lead to a new one with probability w (w + 1) / (n (n - 1)), for basins of
+        sizes that are not known (Boender and Rinnooy Kan, 1987).
+        """
         fits = np.flatnonzero(self.homes != self.own if self.to is None else self.homes == self.to)
         if not len(fits) or len(self.movable) > _MOST_COLUMNS:
             return []
-        order = fits[np.argsort(np.linalg.norm(self.rows[fits], axis=1), kind="stable")]
-        found = []
-        spread = np.linspace(0, len(order) - 1, _SOUGHT).round().astype(int)
-        for row in order[np.unique([*range(min(_NEAREST, len(order))), *spread])]:
+        found: list[NDArray] = []
+        seen: list[NDArray] = []
+        for tried, row in enumerate(fits[_spread(self.rows[fits], _MOST_STARTS)]):
+            if tried > 1 and len(seen) * (len(seen) + 1) <= _UNSEEN * tried * (tried - 1):
+                break
             change = self._solved(np.clip(self.rows[row], *box), self.homes[row], box)
+            apart = [np.linalg.norm(change - other) for other in seen]
+            if min(apart, default=np.inf) <= _SAME * np.linalg.norm(change):
+                continue
+            seen.append(change)
             crossed = self._across(change, self.homes[row], box)
             found += [] if crossed is None else [crossed[None]]
         return found
@@ -218,6 +232,17 @@ class BentBorder:
 def squared(change: NDArray) -> float:
     """The square of a change's length."""
     return float(change @ change)
+
+
+def _spread(rows: NDArray, count: int) -> NDArray:
+    """Positions of the nearest rows, and then of those farthest from all before."""
+    lengths = np.linalg.norm(rows, axis=1)
+    chosen = list(np.argsort(lengths, kind="stable")[:_NEAREST])
+    apart = np.min([np.linalg.norm(rows - rows[one], axis=1) for one in chosen], axis=0)
+    while len(chosen) < count and apart.max() > 0:
+        chosen.append(apart.argmax())
+        apart = np.minimum(apart, np.linalg.norm(rows - rows[chosen[-1]], axis=1))
+    return np.array(chosen)
 
 
 def _varied(lengths: NDArray, landed: NDArray) -> NDArray:
