@@ -293,10 +293,48 @@ def test_round_numbers():
 
 
 def test_lower_end_is_wilsons():
-    for share, n_rows in [(0.9, 30), (1.0, 5), (0.5, 400)]:
-        low = lower_end(share, n_rows)
-        # The share from which the observed one is half a standard error away.
-        assert (share - low) ** 2 == pytest.approx(low * (1 - low) / n_rows / 4, rel=1e-9)
+    for share, n_rows, errors in [(0.9, 30, 0.5), (1.0, 5, 1.0), (0.5, 400, 1.5)]:
+        low = lower_end(share, n_rows, errors)
+        # The share from which the observed one is so many standard errors away.
+        assert (share - low) ** 2 == pytest.approx(errors**2 * low * (1 - low) / n_rows, rel=1e-9)
+
+
+def test_a_second_end_must_pay():
+    """Of a stretch in the middle of a column each side may be left open; it is where few rows are beyond."""
+    values = np.arange(100.0)
+    bins = Bins.of("x", 0, values, np.full(100, 0.01), np.full(100, 0.02), is_word=False)
+    middle = (np.arange(bins.n_bins) > 10) & (np.arange(bins.n_bins) < 20)
+    assert [bins.ends(chosen) for chosen in (middle, *bins.opened(middle))] == [2, 1, 1]
+    below, above = (bins.condition(chosen) for chosen in bins.opened(middle))
+    whole = bins.condition(middle)
+    assert (below.low, below.high, above.low, above.high) == (-np.inf, whole.high, whole.low, np.inf)
+    assert bins.opened(bins.opened(middle)[0]) == []
+
+    # Rows 40 to 99 are the cluster's, but for the last three: with one end it is right for 57 of 60.
+    inside = (values >= 40) & (values < 97)
+    members = inside.astype(float)
+    search = RuleSearch([Column(bins, 1.0)], members, 1.0 - members, members, 0.9, 3)
+    assert bins.ends(search.best().chosen[0]) == 1
+
+
+def test_a_further_rule_needs_five_new_rows():
+    generator = np.random.default_rng(0)
+    inside = np.arange(200) < 40
+    for few in (4, 5):
+        # All but a few members are told by one column, those by another.
+        first, second = generator.normal(size=(2, 200)) - 9.0
+        first[: 40 - few] += 20.0
+        second[40 - few : 40] += 20.0
+        columns = []
+        for name, values in (("a", first), ("b", second)):
+            weights = np.where(inside, 0.5 / 40, 0.5 / 160)
+            columns.append(
+                Column(Bins.of(name, 0, values, weights, np.full(200, 1 / 40), is_word=False), 0.5)
+            )
+        members = inside.astype(float)
+        left = np.where(np.arange(200) < 40 - few, 0.0, members)
+        found = RuleSearch(columns, members, 1.0 - members, left, 0.5, 1).best()
+        assert (found is not None) == (few == 5)
 
 
 def test_thresholds_are_told_in_all_digits_that_are_compared():

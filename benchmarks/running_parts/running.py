@@ -20,7 +20,10 @@ Page = Callable[[dict[str, Any]], str]
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "quick": {"action": "store_true", "help": "small data, only to see that it runs"},
-    "fresh": {"action": "store_true", "help": "measure again what the file of results has (with --sets: of these)"},
+    "fresh": {
+        "action": "store_true",
+        "help": "measure again what the file of results has (with --sets: of these)",
+    },
     "jobs": {"type": int, "default": 1, "help": "runs at a time, with one thread each"},
     "sets": {"help": "only these, separated by commas"},
     "models": {"help": "only these, separated by commas"},
@@ -79,7 +82,9 @@ def measure_sets(
     wanted = options.sets.split(",") if options.sets else order
     # What was measured before of sets that are not asked for stays, also where these are measured anew.
     known = (before or earlier(target, options.quick)) if options.sets else before
-    kept = {one: found for one, found in known.get("sets", {}).items() if not options.fresh or one not in wanted}
+    kept = {
+        one: found for one, found in known.get("sets", {}).items() if not options.fresh or one not in wanted
+    }
     result |= {"minutes": known.get("minutes", 0.0), "sets": kept}
     for one in wanted:
         if one in result["sets"]:

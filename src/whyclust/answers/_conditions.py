@@ -233,6 +233,20 @@ class Bins:
             found[line, -2] = all_but_few
         return found
 
+    def ends(self, chosen: NDArray) -> int:
+        """How many thresholds it takes to choose these bins; of categories it is always one list."""
+        return 1 if self.cuts is None else int(not chosen[0]) + int(not chosen[-2])
+
+    def opened(self, chosen: NDArray) -> list[NDArray]:
+        """The same stretch, open on either side; nothing where it is open, or of categories."""
+        if self.ends(chosen) < 2:
+            return []
+        stretch = np.flatnonzero(chosen[:-1])
+        below, above = chosen.copy(), chosen.copy()
+        below[: stretch[0]] = True
+        above[stretch[-1] : -1] = True
+        return [below, above]
+
     def condition(self, chosen: NDArray) -> Condition:
         """The condition that chooses these bins."""
         missing = bool(chosen[-1])

@@ -22,16 +22,19 @@ _BEAM = (4, 4)
 _AGAINST = (1.0, 3.0)
 _COSTS_BY_SHARE = (1.0, 3.0)
 _COSTS = (1.0, 4.0, 9.0)
-# A condition more must add so much of the cluster, columns of all relevance are worth so much of it, and a
-# threshold where relevance turns is worth so much.
+# A condition more must add so much of the cluster, a second end of one as well, columns of all relevance are
+# worth so much of it, and a threshold where relevance turns is worth so much.
 _PER_CONDITION = 0.03
+_PER_END = 0.02
 _ALL_RELEVANCE = 0.05
 _TURNS = 0.01
 # What matches less of the cluster that no other rule matches, is no rule of it.
 LEAST_COVERAGE = 0.1
-# Of many rules the luckiest is found: its precision counts as half a standard error less (the lower end of
-# Wilson's interval).
-_ERRORS = 0.5
+# A further rule that matches fewer rows of the cluster that are new may be chance.
+_FEWEST_ROWS = 5
+# Of many rules the luckiest is found: its precision counts as so many standard errors less (the lower end of
+# Wilson's interval), for a cluster's first rule, and for further ones, which are sought in what is left.
+_ERRORS = (1.0, 1.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +135,7 @@ class RuleSearch:
         prior = inside.sum() / max(outside.sum(), 1e-12)
         costs = np.array([cost * prior for cost in _COSTS_BY_SHARE] + list(_COSTS))
         stretches = column.bins.best(wanted - costs[:, None] * outside)
+        stretches += [opened for one in stretches for opened in column.bins.opened(one)]
         tried: dict[bytes, tuple[NDArray, float]] = {}
         for chosen, bonus in [(one, _TURNS) for one in column.turns] + [(one, 0.0) for one in stretches]:
             if chosen.tobytes() not in tried:
@@ -151,6 +155,19 @@ class RuleSearch:
             for worth, chosen, precision, coverage in kept.values()
         ]
 
+    @cached_property
+    def _further(self) -> bool:
+        """Whether other rules match a part of the cluster already."""
+        return bool((self.wanted < self.members).any())
+
+    @cached_property
+    def _least_wanted(self) -> float:
+        """The least weight of rows of the cluster that a rule must match beside those before it."""
+        if not self._further:
+            return 0.0
+        count = int((self.members > 0).sum())
+        return (1.0 - 1e-9) * min(_FEWEST_ROWS, count) * float(self.members.sum()) / count
+
     @property
     def _weights(self) -> tuple[NDArray, NDArray, NDArray]:
         return self.members, self.others, self.wanted
@@ -159,14 +176,15 @@ class RuleSearch:
         self, chosen: dict[int, NDArray], inside: float, outside: float, wanted: float
     ) -> tuple[float, float, float] | None:
         """Precision, coverage, and what a rule is worth: above 1 where it reaches the target."""
-        if wanted <= 0:
+        if wanted <= 0 or wanted < self._least_wanted:
             return None
         total = self.members.sum() + self.others.sum()
         n_rows = (inside + outside) * len(self.members) / total
-        precision = lower_end(inside / (inside + outside), n_rows)
+        precision = lower_end(inside / (inside + outside), n_rows, _ERRORS[self._further])
         coverage = wanted / self.members.sum()
         relevant = sum(self.columns[place].share for place in chosen)
-        extra = _ALL_RELEVANCE * relevant - _PER_CONDITION * (len(chosen) - 1)
+        second_ends = sum(self.columns[place].bins.ends(bins) > 1 for place, bins in chosen.items())
+        extra = _ALL_RELEVANCE * relevant - _PER_CONDITION * (len(chosen) - 1) - _PER_END * second_ends
         if precision >= self.target and coverage >= LEAST_COVERAGE:
             return precision, coverage, 1.0 + coverage + extra
         # F with twice the weight on precision; below what reaches the target.
@@ -185,13 +203,13 @@ class RuleSearch:
         return rule
 
 
-def lower_end(share: float, n_rows: float) -> float:
-    """The lower end of Wilson's interval of half a standard error for a share among so many rows.
+def lower_end(share: float, n_rows: float, errors: float) -> float:
+    """The lower end of Wilson's interval of some standard errors for a share among so many rows.
 
-    >>> round(lower_end(1.0, 9), 3), round(lower_end(0.95, 100), 3)
-    (0.973, 0.938)
+    >>> round(lower_end(1.0, 9, 1.0), 3), round(lower_end(0.95, 100, 1.0), 3)
+    (0.9, 0.923)
     """
-    square = _ERRORS**2
+    square = errors**2
     middle = share + square / (2 * n_rows)
-    spread = _ERRORS * np.sqrt(share * (1 - share) / n_rows + square / (4 * n_rows**2))
+    spread = errors * np.sqrt(share * (1 - share) / n_rows + square / (4 * n_rows**2))
     return float((middle - spread) / (1 + square / n_rows))
