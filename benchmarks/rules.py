@@ -7,8 +7,8 @@ one of the largest coverage, or else that of the best F0.5. Means are over clust
 has coverage 0, and counts in no precision.
 
 The tree is one for each cluster, against all others; a leaf is a rule. cluster-explorer is run by another
-Python, as it needs packages of its own (``--peer path/to/python``); without, its numbers stay those of the file
-of results. Of our own rules, all that say that they reach the target are measured, too.
+Python, as it needs packages of its own (``--peer path/to/python``); without, its numbers stay those of the
+file of results. Of our own rules, all that say that they reach the target are measured, too.
 Prints JSON, writes ``benchmarks/results/rules.json`` and a page beside it.
 
     WHYCLUST_DATA=... OMP_NUM_THREADS=1 python benchmarks/rules.py --peer ~/venv/bin/python
@@ -281,7 +281,7 @@ def one_fit(
 
 
 def all_of_ours(found: Any, untouched: pd.DataFrame, labels: np.ndarray, n_clusters: int) -> dict[str, Any]:
-    """How right all rules are that reach the target on the rows that found them, also second and third ones."""
+    """How right all rules are that reach the target on the rows that found them, also second ones."""
     known, told = [], []
     for rule in found:
         matched = rule.matches(untouched)

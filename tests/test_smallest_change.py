@@ -145,6 +145,66 @@ def test_bent_borders_are_within_one_percent(name, limits):
             assert found[0].distance <= 1.01 * found[1]
 
 
+def test_the_nearest_of_several_nearest_points_is_found():
+    """This border has five of them, and the rows nearest to the row lead to the wrong ones."""
+    generator = np.random.default_rng(52)
+    columns, k = int(generator.integers(2, 6)), int(generator.integers(3, 6))
+    centers = 2.0 * generator.normal(size=(k, columns))
+    X = generator.normal(size=(150, columns)) * generator.uniform(0.5, 3, size=columns)
+    X += centers[np.arange(150) % k]
+    model = make_pipeline(StandardScaler(), KernelKMeans(k, random_state=0)).fit(X)
+    ex = wc.explain(model, X)
+    row = int(generator.integers(150))
+    to = generator.choice(np.unique(ex.assigned[ex.assigned != ex.assigned[row]]))
+    fixed = int(generator.integers(columns))
+    free = np.arange(columns) != fixed
+    starts = X[ex.assigned == to][::3]
+    best = best_known(ex, row, to, starts, scale_of(ex), free, None)
+    assert ex.smallest_change(row, to=to, fixed=[fixed]).distance <= 1.001 * best
+
+
+@pytest.mark.parametrize("name", ["k-means", "scaled", "tied", "kernel"])
+def test_columns_that_are_nowhere_below_zero_stay_so(name):
+    generator = np.random.default_rng(0)
+    X = generator.poisson(1.0, size=(120, 4)) + 3.0 * (generator.random(size=(120, 1)) < 0.5)
+    X = np.where(generator.random(size=X.shape) < 0.3, 0.0, X)
+    X[:, 3] -= 1.0  # has values below zero, and no limit
+    make = (FLAT | BENT)[name]
+    ex = wc.explain(make(3).fit(X), X)
+    scale, free = scale_of(ex), np.ones(4, dtype=bool)
+    open_ended = dict.fromkeys(range(4), (None, None))
+    held = 0
+    for row in range(0, 120, 12):
+        for to in [None, *np.unique(ex.assigned[ex.assigned != ex.assigned[row]])]:
+            change = ex.smallest_change(row, to=to)
+            assert (change.point[0, :3] >= 0).all()
+            sides = np.where(np.arange(4) < 3, -X[row] * scale, -np.inf)
+            starts = X[ex.assigned != ex.assigned[row] if to is None else ex.assigned == to][:3]
+            best = best_known(ex, row, to, starts, scale, free, [(side, np.inf) for side in sides])
+            assert change.distance <= (1.01 if name == "kernel" else 1 + 1e-6) * best + 1e-7
+            free_to_go = ex.smallest_change(row, to=to, bounds=open_ended)
+            held += (free_to_go.point[0, :3] < 0).any()
+            assert free_to_go.distance <= change.distance * 1.01
+    assert held > 3 or name == "kernel"
+    if name == "kernel":
+        return
+    together = ex.smallest_changes()
+    assert (together.points[:, :3] >= 0).all()
+    for row in range(0, 120, 6):
+        alone = ex.smallest_change(row)
+        assert together.distances[row] == pytest.approx(alone.distance, abs=1e-9)
+        np.testing.assert_allclose(together.points[row], alone.point[0], atol=1e-7)
+
+
+def test_what_cannot_go_below_zero_says_so():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    model = KMeans(2, n_init=1, init=np.array([[-5.0], [2.0]])).fit(np.array([[-5.0], [1.0], [3.0]]))
+    ex = wc.explain(model, X)
+    with pytest.raises(ValueError, match="with columns that are nowhere below zero kept so"):
+        ex.smallest_change(3, to=0)
+    assert ex.smallest_change(3, to=0, bounds={0: (None, None)}).point[0, 0] == pytest.approx(-1.5)
+
+
 @pytest.mark.parametrize("name", [*FLAT, *BENT])
 def test_no_point_of_a_dense_grid_is_nearer(name):
     X, k, generator = rows_of(11, columns=2)
@@ -296,7 +356,7 @@ def test_tables_of_all_kinds_of_columns(people, row, limits):
 
 
 def test_categories_are_tried_and_the_cheapest_combination_wins():
-    """One-hot columns far apart: by hand, all combinations."""
+    """One-hot columns far apart: by hand, all combinations; x is nowhere below zero, and stays so."""
     frame = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0], 20), "kind": ["a"] * 20 + ["b"] * 20 + ["c"] * 20})
     encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
     model = make_pipeline(encoder, KMeans(3, n_init=5, random_state=0)).fit(frame)
@@ -307,7 +367,7 @@ def test_categories_are_tried_and_the_cheapest_combination_wins():
             assert model.predict(change.point)[0] == to
             best = np.inf
             for kind in "abc":
-                tried = pd.DataFrame({"x": np.linspace(-6, 8, 4001), "kind": kind})
+                tried = pd.DataFrame({"x": np.linspace(0, 8, 4001), "kind": kind})
                 there = model.predict(tried) == to
                 ways = np.hypot(tried["x"] - frame["x"][row], 0 if kind == frame["kind"][row] else np.sqrt(2))
                 best = min(best, ways.to_numpy()[there].min(initial=np.inf))

@@ -22,7 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "quick": {"action": "store_true", "help": "small data, only to see that it runs"},
     "fresh": {
         "action": "store_true",
-        "help": "measure again what the file of results has (with --sets: of these)",
+        "help": "measure again what the file of results has, or these --sets of it",
     },
     "jobs": {"type": int, "default": 1, "help": "runs at a time, with one thread each"},
     "sets": {"help": "only these, separated by commas"},
@@ -82,9 +82,8 @@ def measure_sets(
     wanted = options.sets.split(",") if options.sets else order
     # What was measured before of sets that are not asked for stays, also where these are measured anew.
     known = (before or earlier(target, options.quick)) if options.sets else before
-    kept = {
-        one: found for one, found in known.get("sets", {}).items() if not options.fresh or one not in wanted
-    }
+    anew = set(wanted) if options.fresh else set()
+    kept = {one: found for one, found in known.get("sets", {}).items() if one not in anew}
     result |= {"minutes": known.get("minutes", 0.0), "sets": kept}
     for one in wanted:
         if one in result["sets"]:

@@ -30,8 +30,8 @@ _MOST_COLUMNS = 60
 # Each round of cutting leaves one of so many parts of a way.
 _PARTS = 16
 _ROUNDS = 7
-# SLSQP begins at the nearest rows of the goal, then at those farthest from all before. It ends where a further
-# start is expected to find something new with this probability at most, or after so many starts.
+# SLSQP begins at the nearest rows of the goal, then at those farthest from all before. It ends where a
+# further start is expected to find something new with this probability at most, or after so many starts.
 _NEAREST = 3
 _UNSEEN = 0.05
 _MOST_STARTS = 40
@@ -129,8 +129,8 @@ class BentBorder:
     def _sought(self, box: Box) -> list[NDArray]:
         """What SLSQP finds from rows of the goal, also where limits put them elsewhere.
 
-        A bent border has several nearest points, each with its own basin. Of n starts that led to w of them, a
-        further one is expected to lead to a new one with probability w (w + 1) / (n (n - 1)), for basins of
+        A bent border has several nearest points, each with its own basin. Of n starts that led to w of them,
+        a further one is expected to lead to a new one with probability w (w + 1) / (n (n - 1)), for basins of
         sizes that are not known (Boender and Rinnooy Kan, 1987).
         """
         fits = np.flatnonzero(self.homes != self.own if self.to is None else self.homes == self.to)

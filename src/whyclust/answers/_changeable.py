@@ -200,7 +200,23 @@ class Changeable:
                 low[place], high[place] = ends
             elif self.asked.within_data or bent:
                 low[place], high[place] = self.data[:, position].min(), self.data[:, position].max()
+            elif column in self.never_negative:
+                low[place] = 0.0
         return low, high
+
+    @cached_property
+    def never_negative(self) -> frozenset[int]:
+        """The user's columns of numbers that are nowhere below zero, as counts and amounts are not."""
+        numbers = [column for column, kind in self.kinds.items() if kind == "number"]
+        data = self.sample.data
+        if is_sparse(data):
+            lowest = data.tocsc().min(axis=0).toarray().ravel()[numbers]
+        else:
+            lowest = [np.fmin.reduce(column_values(data, column).astype(float)) for column in numbers]
+        own = dict(zip(self.net.features.sources.tolist(), self.start.tolist(), strict=True))
+        return frozenset(
+            column for column, low in zip(numbers, lowest, strict=True) if low >= 0 and own[column] >= 0
+        )
 
     def _bent_ends(self, column: int, position: int, ends: NDArray) -> NDArray:
         values = column_values(self.sample.data, column).astype(float)

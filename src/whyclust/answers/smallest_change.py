@@ -128,7 +128,8 @@ def smallest_change(
         Columns that stay as they are.
     bounds : mapping of columns to (lowest, highest), or "data", optional
         Limits of columns, in their own units, None for an open side; ``"data"`` is the range of the rows
-        explained. By default there are none, and the range of the data where `sparse`.
+        explained. A column that is not named, and is nowhere below zero in the rows, stays so; name it with
+        ``(None, None)`` to lift this. Where `sparse`, the default is the range of the data.
     sparse : bool
         Whether few columns are to change: the sum of absolute changes is smallest then, instead of the
         Euclidean distance.
@@ -251,6 +252,8 @@ class Subject:
             limits.append(f"{join([*names[:3], *more])} fixed")
         if asked.bounds or asked.within_data:
             limits.append("these bounds" if asked.bounds else "values within the data's range")
+        elif search.row.never_negative:
+            limits.append("columns that are nowhere below zero kept so")
         if asked.whole or asked.groups:
             limits.append("whole numbers")
         if search.near is not None:

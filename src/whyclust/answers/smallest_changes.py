@@ -109,6 +109,9 @@ def smallest_changes(explanation: Explanation) -> SmallestChanges:
     points = encoded.points.copy()
     distances, steps = np.zeros(len(points)), np.full(len(points), STEPS[0])
     waiting = np.arange(len(points))
+    # Of each column, without an encoder, the user's is the encoded one.
+    limited = np.flatnonzero(np.isin(net.features.sources, list(row.never_negative)))
+    limited = limited[encoded.points[:, limited].min(axis=0) >= 0]
     to = own.copy()
     dtype = table.working_type(net.features.columns)
     for step in STEPS:
@@ -116,8 +119,12 @@ def smallest_changes(explanation: Explanation) -> SmallestChanges:
             rows = waiting[own[waiting] == net.clusters[cluster]]
             for first in range(0, len(rows), _BLOCK):
                 block = rows[first : first + _BLOCK]
-                moved, distances[block] = _feet(encoded.points[block], normals, levels, row.scale, step)
-                points[block] = moved
+                half = normals, levels, row.scale, step
+                points[block], distances[block] = _feet(encoded.points[block], *half)
+                outside = block[(points[block][:, limited] < 0).any(axis=1)]
+                if len(outside):
+                    found = _limited_feet(encoded.points[outside], *half, limited)
+                    points[outside], distances[outside] = found
         points[waiting] = points[waiting].astype(dtype)
         steps[waiting] = step
         to[waiting] = encoded.net.predict_rows(as_rows(points[waiting].astype(dtype)))
@@ -168,6 +175,37 @@ def _feet(
     # A normal of the columns is longer by their scale than the way itself.
     ways = np.divide(normals, scale**2, out=np.zeros_like(normals), where=scale > 0)
     return points + distances[:, None] * ways[nearest], distances
+
+
+def _limited_feet(
+    points: NDArray, normals: NDArray, levels: NDArray, scale: NDArray, step: float, limited: NDArray
+) -> tuple[NDArray, NDArray]:
+    """The same where some columns stop at zero.
+
+    A row moves along a normal, λ times, but for columns that have arrived at zero. What it gains is concave
+    in λ, and straight between arrivals: Newton's steps never go too far, and end after as many as there are.
+    """
+    low = np.full(points.shape, -np.inf)
+    low[:, limited] = -points[:, limited]
+    best, nearest = np.full(len(points), np.inf), points.copy()
+    ways = np.divide(normals, scale**2, out=np.zeros_like(normals), where=scale > 0)
+    for normal, level, way in zip(normals, levels, ways, strict=True):
+        wanted = level + step - points @ normal
+        multiplier = np.zeros(len(points))
+        for _ in range(len(limited) + 2):
+            free = (way >= 0) | (multiplier[:, None] * way > low)
+            left = wanted - np.maximum(multiplier[:, None] * way, low) @ normal
+            rise = free @ (way * normal)
+            reached = left <= 1e-12 * np.abs(wanted)
+            going = ~reached & (rise > 0)
+            if not going.any():
+                break
+            multiplier[going] += left[going] / rise[going]
+        moved = np.maximum(multiplier[:, None] * way, low)
+        distances = np.where(reached, np.linalg.norm(moved * scale, axis=1), np.inf)
+        nearer = distances < best
+        best[nearer], nearest[nearer] = distances[nearer], (points + moved)[nearer]
+    return nearest, best
 
 
 def _in_columns(subject: Subject, points: NDArray, dtype: np.dtype) -> Any:
