@@ -511,6 +511,23 @@ def test_the_page_changes_rows_as_python_does(explained, ask, name):
 
 
 @needs_node
+def test_the_page_leaves_no_column_below_zero(ask):
+    generator = np.random.default_rng(0)
+    X = generator.poisson(1.0, size=(90, 4)) + 3.0 * (generator.random(size=(90, 1)) < 0.5)
+    X = np.where(generator.random(size=X.shape) < 0.3, 0.0, X)
+    X[:, 3] -= 1.0
+    ex = wc.explain(KMeans(3, n_init=3, random_state=0).fit(X), X)
+    assert engine_spec(ex)[0]["change"]["never_negative"] == [0, 1, 2]
+    found = ask(ex, changes=[[row, [], None] for row in cells(X)])
+    together = ex.smallest_changes()
+    held = (X[:, :3] == 0) & (together.points[:, :3] == 0)  # some would have gone below
+    assert held.sum() > 5
+    for answer, point, distance in zip(found["changed"], together.points, together.distances, strict=True):
+        assert abs(answer["distance"] - distance) < 1e-6
+        assert np.abs(np.array(answer["point"]) - point).max() < 1e-6
+
+
+@needs_node
 def test_the_shortest_way_into_polyhedra_is_pythons(ask):
     """Random sides and boxes, some of them empty, some of whose sides must be let go again on the way."""
     generator = np.random.default_rng(0)

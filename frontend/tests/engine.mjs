@@ -534,6 +534,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	const memberOf = (node) => starts.reduce((found, start, k) => start <= node ? k : found, 0);
 	const members = Array.from(constants, (_, node) => memberOf(node));
 	const nodes = members.map((_, node) => node);
+	const neverNegative = new Set(change.never_negative);
 	const moves = /* @__PURE__ */ new Set([...change.numbers, ...Object.keys(change.bent).map(Number)]);
 	/** Where a node is ahead of others, as sides in the scaled change of the moving columns. */
 	function ahead(node, others, start, moving, step) {
@@ -553,8 +554,10 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		const outside = nodes.filter((node) => members[node] !== (to ?? from));
 		const [leaders, others] = to === void 0 ? [outside, inside] : [inside, outside];
 		const bound = (side, none) => Float64Array.from(moving, (i) => {
-			const bent = change.bent[spec.encoded[i].source];
-			return bent ? (bent[side] - encoded[i]) * scale[i] : none;
+			const { source } = spec.encoded[i];
+			const bent = change.bent[source];
+			if (bent) return (bent[side] - encoded[i]) * scale[i];
+			return side === "low" && neverNegative.has(source) && encoded[i] >= 0 ? -encoded[i] * scale[i] : none;
 		});
 		const [lowest, highest] = [bound("low", -Infinity), bound("high", Infinity)];
 		let best = null;

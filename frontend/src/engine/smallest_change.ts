@@ -37,6 +37,7 @@ export function makeSmallestChange(
   const memberOf = (node: number) => starts.reduce((found, start, k) => (start <= node ? k : found), 0);
   const members = Array.from(constants, (_, node) => memberOf(node));
   const nodes = members.map((_, node) => node);
+  const neverNegative = new Set(change.never_negative);
   const moves = new Set([...change.numbers, ...Object.keys(change.bent).map(Number)]);
 
   /** Where a node is ahead of others, as sides in the scaled change of the moving columns. */
@@ -58,8 +59,10 @@ export function makeSmallestChange(
     const [leaders, others] = to === undefined ? [outside, inside] : [inside, outside];
     const bound = (side: 'low' | 'high', none: number) =>
       Float64Array.from(moving, (i) => {
-        const bent = change.bent[spec.encoded[i].source];
-        return bent ? (bent[side] - encoded[i]) * scale[i] : none;
+        const { source } = spec.encoded[i];
+        const bent = change.bent[source];
+        if (bent) return (bent[side] - encoded[i]) * scale[i];
+        return side === 'low' && neverNegative.has(source) && encoded[i] >= 0 ? -encoded[i] * scale[i] : none;
       });
     const [lowest, highest] = [bound('low', -Infinity), bound('high', Infinity)];
     let best: { distance: number; change: Float64Array } | null = null;

@@ -56,6 +56,8 @@ export interface ChangeSpec {
   numbers: number[];
   /** User's columns that are bent by themselves (logarithms, ranks, limits). */
   bent: Record<string, BentColumn>;
+  /** User's columns that are nowhere below zero, and stay so. */
+  never_negative: number[];
   /** The units of the distance, in words. */
   measured: string;
 }

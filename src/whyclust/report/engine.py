@@ -213,5 +213,6 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
     return {
         "numbers": [column for column, kind in kinds.items() if kind == "number"],
         "bent": bent,
+        "never_negative": sorted(row.never_negative),
         "measured": row.measured,
     }
