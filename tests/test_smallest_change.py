@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
 import whyclust as wc
+from whyclust.answers._bent import BentBorder
 from whyclust.answers._changeable import Asked, Changeable
 from whyclust.answers._projection import nearest, sparsest
 from whyclust.answers._regions import Piece
@@ -161,6 +162,24 @@ def test_the_nearest_of_several_nearest_points_is_found():
     starts = X[ex.assigned == to][::3]
     best = best_known(ex, row, to, starts, scale_of(ex), free, None)
     assert ex.smallest_change(row, to=to, fixed=[fixed]).distance <= 1.001 * best
+
+
+def test_starts_that_get_stuck_are_no_reason_to_stop(monkeypatch):
+    X, k, _ = rows_of(3, columns=3)
+    ex = wc.explain(KernelKMeans(k, random_state=0).fit(X), X)
+    solved, calls = BentBorder._solved, []
+
+    def stuck(self, change, target, box):
+        calls.append(target)
+        return np.zeros_like(change) if len(calls) <= 12 else solved(self, change, target, box)
+
+    monkeypatch.setattr(BentBorder, "_solved", stuck)
+    own = ex.origin.network.clusters.tolist().index(ex.assigned[0])
+    row = Changeable(ex.origin.network, ex.origin.table, 0, Asked())
+    border = BentBorder.around(row, X[0], own, None, False, 1e-6)
+    found = border._sought((np.full(3, -np.inf), np.full(3, np.inf)))
+    assert found and len(calls) > 12
+    assert border.reached(np.concatenate(found)).all()
 
 
 @pytest.mark.parametrize("name", ["k-means", "scaled", "tied", "kernel"])

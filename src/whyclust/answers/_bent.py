@@ -137,17 +137,18 @@ class BentBorder:
         if not len(fits) or len(self.movable) > _MOST_COLUMNS:
             return []
         found: list[NDArray] = []
-        seen: list[NDArray] = []
-        for tried, row in enumerate(fits[_spread(self.rows[fits], _MOST_STARTS)]):
-            if tried > 1 and len(seen) * (len(seen) + 1) <= _UNSEEN * tried * (tried - 1):
+        arrived = 0
+        for row in fits[_spread(self.rows[fits], _MOST_STARTS)]:
+            if arrived > 1 and len(found) * (len(found) + 1) <= _UNSEEN * arrived * (arrived - 1):
                 break
             change = self._solved(np.clip(self.rows[row], *box), self.homes[row], box)
-            apart = [np.linalg.norm(change - other) for other in seen]
-            if min(apart, default=np.inf) <= _SAME * np.linalg.norm(change):
-                continue
-            seen.append(change)
             crossed = self._across(change, self.homes[row], box)
-            found += [] if crossed is None else [crossed[None]]
+            if crossed is None:  # SLSQP got stuck before the border: that start tells nothing of basins
+                continue
+            arrived += 1
+            apart = [np.linalg.norm(crossed - other[0]) for other in found]
+            if min(apart, default=np.inf) > _SAME * np.linalg.norm(crossed):
+                found.append(crossed[None])
         return found
 
     def _across(self, change: NDArray, target: Any, box: Box) -> NDArray | None:
