@@ -34,7 +34,7 @@ LEAST_COVERAGE = 0.1
 _FEWEST_ROWS = 5
 # Of many rules the luckiest is found: its precision counts as so many standard errors less (the lower end of
 # Wilson's interval), for a cluster's first rule, and for further ones, which are sought in what is left.
-_ERRORS = (1.0, 1.5)
+_ERRORS = (0.75, 1.5)
 
 
 @dataclass(frozen=True, eq=False)
