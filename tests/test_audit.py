@@ -211,7 +211,7 @@ THREE = {"k": 3, "by_chance": 0.2, "error": 0.1}
         (replace(APART, outliers={7: 3}), "with care", "cluster 7 (3 rows) is far from all others"),
         (replace(APART, outliers={7: 3, 9: 1}), "with care", "clusters 7 (3 rows), 9 (1 row) are far"),
         (replace(counted(k=1), outliers={7: 3}), "no", "without which all rows are in one cluster"),
-        (counted(unknown="the table is sparse"), "not asked", "the table is sparse"),
+        (counted(unknown="its numbers are too large"), "not asked", "its numbers are too large"),
     ],
 )
 def test_the_thresholds_of_structure(standing, answer, reason):

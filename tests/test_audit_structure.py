@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 import whyclust as wc
-from whyclust.auditing.standing import compared, stand
+from whyclust.auditing.standing import compared, in_their_span, stand
 from whyclust.auditing.subject import subject_of
 from whyclust.cluster._k_paths import family
 from whyclust.cluster._standing_apart import tally_of
@@ -177,8 +177,8 @@ def test_borders_around_which_anything_stands_apart_prove_nothing():
     assert structure(X, labels).unknown == "cut by such borders, pieces of one lump stand apart as well"
 
 
-@pytest.mark.parametrize("case", ["moons", "few rows", "sparse", "huge"])
-def test_where_it_cannot_be_asked_the_others_decide(case):
+@pytest.mark.parametrize("case", ["moons", "few rows", "too wide", "huge"])
+def test_where_it_cannot_be_asked_the_others_decide(case, monkeypatch):
     import scipy.sparse as sp
 
     X, _ = make_blobs(120, centers=3, n_features=5, random_state=1)
@@ -188,9 +188,10 @@ def test_where_it_cannot_be_asked_the_others_decide(case):
     elif case == "few rows":
         X = X[:16]
         subject, reason = k_means(X, 3), "16 rows are too few for 3 clusters"
-    elif case == "sparse":
+    elif case == "too wide":
         X = sp.csr_array(X)
-        subject, reason = k_means(X, 3), "the table is sparse"
+        subject, reason = k_means(X, 3), "the table has too many columns"
+        monkeypatch.setattr("whyclust.auditing.standing.MOST_DENSE", 500)
     else:
         X = 1e105 * X
         subject, reason = k_means(X, 3), "its numbers are too large"
@@ -198,10 +199,31 @@ def test_where_it_cannot_be_asked_the_others_decide(case):
     standing = stand(table, table.clusters, random_state=0, progress=lambda message: None)
     assert reason in standing.found.unknown
     assert standing.to_json()["apart"] is None
-    if case == "sparse":
+    if case == "too wide":
         found = wc.audit(subject, X, **FEW)
         assert found.trusted == "yes"
-        assert "Not asked: structure (the table is sparse)." in found.verdict[0]
+        assert "Not asked: structure (the table has too many columns)." in found.verdict[0]
+
+
+def test_sparse_tables_are_asked_as_dense_ones_are():
+    """Narrow ones get the same answer; of wide ones the span of the rows is asked, which keeps distances."""
+    import scipy.sparse as sp
+
+    X, _ = make_blobs(120, centers=3, n_features=5, random_state=1)
+    generator = np.random.default_rng(0)
+    wide = np.zeros((120, 400))
+    wide[:, generator.choice(400, 5, replace=False)] = X
+    found = {}
+    for name, table in {"dense": X, "sparse": sp.csr_array(X), "wide": sp.csr_array(wide)}.items():
+        subject = subject_of(k_means(table, 3), table)
+        found[name] = stand(subject, subject.clusters, random_state=0, progress=lambda message: None).found
+    assert found["sparse"] == found["dense"]
+    assert all(one.unknown is None and one.apart > 2 for one in found.values())
+    rows = generator.normal(size=(20, 50))
+    turned = in_their_span(rows)
+    assert turned.shape == (20, 19)
+    apart = [np.linalg.norm(part[:, None] - part[None], axis=2) for part in (rows, turned)]
+    assert np.abs(apart[0] - apart[1]).max() < 1e-10
 
 
 def test_rows_are_compared_as_the_model_scales_them():

@@ -18,6 +18,8 @@ from whyclust.perturbing.encoded import EncodedRows
 # More rows say little more: at most so many, and of wide tables so many numbers, but some rows always.
 MOST_ROWS, FEWEST_ROWS = 3000, 500
 MOST_NUMBERS = 1 << 18
+# Numbers of a sparse table that are written out.
+MOST_DENSE = 1 << 25
 # Squares of these are still numbers.
 LARGEST = 1e100
 
@@ -61,8 +63,6 @@ def stand(
 ) -> Standing:
     """Count the subject's clusters that stand apart, on a sample of many rows."""
     net = subject.net
-    if is_sparse(subject.table.data):
-        return Standing(Structure(unknown="the table is sparse"), n_rows=len(clusters))
     noise = net.clusters[-1] if net.head.noise is not None else None
     members = np.flatnonzero(clusters != noise) if noise is not None else np.arange(len(clusters))
     names, codes = np.unique(clusters[members], return_inverse=True)
@@ -73,7 +73,14 @@ def stand(
     sampled = many[stratified(codes[many], most, np.random.default_rng(random_state))]
     chosen = np.sort(np.concatenate([sampled, np.flatnonzero(few[codes])]))
     codes = codes[chosen]
-    rows = compared(net, rows_of(subject.table, members[chosen]))
+    table = rows_of(subject.table, members[chosen])
+    if is_sparse(table.data):
+        if table.shape[0] * table.shape[1] > MOST_DENSE:
+            return Standing(Structure(unknown="the table has too many columns"), n_rows=len(members))
+        table = InputTable(table.data.toarray(), table.names, table.index)
+        rows = in_their_span(compared(net, table))
+    else:
+        rows = compared(net, table)
     if not np.abs(rows).max() < LARGEST:
         return Standing(Structure(unknown="its numbers are too large"), n_rows=len(members))
     outliers = outlier_clusters(rows, codes, few)
@@ -83,6 +90,16 @@ def stand(
     )
     named = {names[one].item(): int((codes == one).sum()) for one in outliers}
     return Standing(found, named, len(members) - sum(named.values()))
+
+
+def in_their_span(rows: NDArray) -> NDArray:
+    """The same rows, turned and moved, in as many columns as they differ in: all distances stay."""
+    if rows.shape[1] < rows.shape[0]:
+        return rows
+    centered = rows - rows.mean(axis=0)
+    squares, turned = np.linalg.eigh(centered @ centered.T)
+    differ = squares > 1e-12 * squares[-1]
+    return turned[:, differ] * np.sqrt(squares[differ])
 
 
 def compared(net: Neuralized, table: InputTable) -> NDArray:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
 _PLOTS: dict[str, Callable[..., Any]] = {}
+# Plots that are not of an explanation, and where they are.
+_ELSEWHERE = {
+    "choose_k": "it is of a choice, whyclust.cluster.choose_k(X).plot()",
+    "number_of_clusters": "it is of a choice, whyclust.cluster.choose_k(X).plot()",
+    "history": "it is of a deep model, whyclust.plots.history(model)",
+}
 
 
 def plot(function: Drawing) -> Drawing:
@@ -26,6 +32,8 @@ def plot(function: Drawing) -> Drawing:
 
 def registered(name: str) -> Callable[..., Any]:
     """The plot of this name."""
+    if name in _ELSEWHERE:
+        raise AttributeError(f"An explanation has no plot {name!r}: {_ELSEWHERE[name]}.")
     if name not in _PLOTS:
         close = get_close_matches(name, _PLOTS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(_PLOTS))}."
