@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -458,3 +459,23 @@ def test_all_columns_are_no_answer_for_a_cluster():
     lines = answer.describe().splitlines()
     assert len(lines) == 8
     assert any("no few columns suffice for many of its rows; most need 3 columns" in line for line in lines)
+
+
+def test_words_that_are_not_there_are_not_told_where_they_are_not_shown():
+    """All texts of one topic have a word; those of the other lack it, and have two that the first lacks."""
+    generator = np.random.default_rng(0)
+    other = np.arange(600) % 2 == 1
+    X = (generator.random(size=(600, 8)) < 0.3).astype(float)
+    X[:, 0] = ~other
+    X[:, 1:3] = generator.random(size=(600, 2)) < np.where(other, 0.8, 0.02)[:, None]
+    weights = np.where(np.arange(8) < 3, 3.0, 1.0)
+    table = sp.csr_array(X * weights)
+    ex = wc.explain(KMeans(2, n_init=5, random_state=0).fit(table), table)
+    place = {name: position for position, name in enumerate(ex.feature_names)}
+    told = {}
+    for absent in (True, False):
+        found = ex.showing(absent=absent)[:60].sufficient()
+        told[absent] = [X[row, place[name]] for row, names in enumerate(found.columns) for name in names]
+        assert (found.status == "suffices").sum() > 20
+    assert min(told[True]) == 0
+    assert min(told[False]) == 1

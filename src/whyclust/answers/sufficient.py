@@ -219,8 +219,15 @@ class _Answering:
             for size in range(1, self.most + 1)
         ]
 
-    def _candidates(self, rows: NDArray) -> NDArray:
-        """Columns that may become known, for each row."""
+    def _candidates(self, rows: NDArray) -> tuple[NDArray, NDArray]:
+        """Columns that may become known, for each row, and which of them may: those that are shown."""
+        if not self.explanation.absent:
+            columns, relevance = self.explanation[rows].strongest(_EVERY_COLUMN * self.most)
+            return columns, (relevance != 0) & (self.known.columns.places[columns, 0] >= 0)
+        columns = self._of_all_columns(rows)
+        return columns, np.ones(columns.shape, dtype=bool)
+
+    def _of_all_columns(self, rows: NDArray) -> NDArray:
         if len(self.readable) <= _EVERY_COLUMN * self.most:
             return np.tile(self.readable, (len(rows), 1))
         relevant, _ = self.explanation[rows].strongest(self.most)
@@ -245,7 +252,7 @@ class _Answering:
                 clusters = self.explanation.clusters[block]
                 compared = self.known.columns.values(own)
                 shares = np.array([self.shares[_plain(one)] for one in clusters])
-                yield block, Task(own, compared, clusters, shares, self._candidates(block))
+                yield block, Task(own, compared, clusters, shares, *self._candidates(block))
 
     def answer(self, rows: NDArray, found: list[Found], status: NDArray) -> None:
         """Fill in what is found for these rows, and what it is called."""

@@ -59,13 +59,17 @@ class Half:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows of a block, each with its cluster, the share of all rows in it, and columns to become known."""
+    """Rows of a block, each with its cluster, the share of all rows in it, and columns to become known.
+
+    Of these `candidates` some only fill up the table, and are not `allowed`.
+    """
 
     points: NDArray
     compared: NDArray
     clusters: NDArray
     shares: NDArray
     candidates: NDArray
+    allowed: NDArray
 
 
 @dataclass(eq=False)
@@ -205,15 +209,15 @@ class _Block:
     def run(self) -> list[Found]:
         open_rows = np.arange(self.n_rows)
         sets = np.zeros((self.n_rows, 1, self.n_candidates), dtype=bool)
-        every = self.n_candidates == len(self.search.columns.readable)
+        every = self.n_candidates == len(self.search.columns.readable) and self.task.allowed.all()
         for size in range(1, len(self.search.widths) + 1):
             if every and size == self.n_candidates:
                 self._all_columns(open_rows)
                 break
             sets, promised = self._grown(open_rows, sets, size)
             stuck = promised[:, 0] < 0
-            for row in open_rows[stuck]:
-                self.found[row].too_few = True
+            for row in open_rows[stuck]:  # but for those that have no column more
+                self.found[row].too_few |= bool(self.task.allowed[row].sum() >= size)
             done = np.zeros(len(open_rows), dtype=bool)
             best = np.ones(len(open_rows))
             for part in (slice(0, ASKED_FIRST), slice(ASKED_FIRST, None)):
@@ -245,7 +249,8 @@ class _Block:
         tiny = np.finfo(np.float32).tiny
         similar = total**2 / np.maximum(square, tiny)
         told = inside / np.maximum(total, tiny) - _LACKING * np.maximum(1.0 - similar / FEWEST_ROWS, 0.0)
-        told = np.where((similar >= _FEWEST_SEARCHING) & ~sets, np.maximum(told, 0.0), -1.0)
+        may_be_known = ~sets & self.task.allowed[rows][:, None]
+        told = np.where((similar >= _FEWEST_SEARCHING) & may_be_known, np.maximum(told, 0.0), -1.0)
         keys = (np.where(sets, self.keys, 0).sum(axis=2)[:, :, None] + self.keys).reshape(len(rows), -1)
         told = told.reshape(len(rows), -1)
         every, grown, promised = np.arange(len(rows)), [], []
