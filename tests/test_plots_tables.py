@@ -552,3 +552,12 @@ def test_red_speaks_for_in_the_pictures_of_shap(wine):
     assert red[0] > red[2] and blue[2] > blue[0]  # red is positive there, and a positive value speaks for
     assert isinstance(wine[:2].to_shap(), shap.Explanation)
     np.testing.assert_array_equal(wine[:2].to_shap().values, wine.values[:2])
+
+
+def test_plots_that_are_not_of_an_explanation_say_where_they_are(wine):
+    for name, where in {
+        "choose_k": r"choose_k\(X\)\.plot\(\)",
+        "history": r"plots\.history\(model\)",
+    }.items():
+        with pytest.raises(AttributeError, match=where):
+            getattr(wine.plot, name)
