@@ -72,6 +72,17 @@ def did_you_mean(name: Any, known: Sequence[str]) -> str:
     return f": did you mean {close[0]!r}?" if close else "."
 
 
+def reason_of(error: BaseException) -> str:
+    r"""What another library says was wrong, in a few words for a sentence of ours.
+
+    >>> reason_of(OSError("bad block\nat 7")), reason_of(EOFError())
+    ('bad block', 'EOFError')
+    """
+    lines = str(error).strip().splitlines()
+    told = "".join(letter for letter in (lines[0] if lines else "") if letter.isprintable())
+    return told[:160].rstrip(" .:") or type(error).__name__
+
+
 def counted(count: int, noun: str) -> str:
     """A number of things, in words.
 

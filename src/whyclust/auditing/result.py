@@ -16,6 +16,7 @@ from whyclust.auditing.comparison import Comparison
 from whyclust.auditing.refits import Refits
 from whyclust.auditing.standing import Standing
 from whyclust.cluster.fidelity import Fidelity
+from whyclust.saving.atomic import write_figure
 from whyclust.telling.rounding import count
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Audit:
 
         figure = draw(self)
         if path is not None:
-            figure.savefig(path, bbox_inches="tight", dpi=150)
+            write_figure(figure, Path(path))
         return figure
 
     def __repr__(self) -> str:

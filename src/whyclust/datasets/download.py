@@ -9,11 +9,13 @@ import sys
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from whyclust.saving.atomic import write_whole
+from whyclust.saving.limits import refuse_archive
 
 _SECONDS = 30  # without an answer
 _CHUNK = 1 << 16
@@ -46,8 +48,8 @@ def fetch(url: str, path: Path, *, sha256: str | None = None) -> Path:
     ValueError
         If what came is not what was expected; then nothing is written.
     """
-    kept = path.with_name(path.name + ".sha256")
-    expected = sha256 or (kept.read_text(encoding="ascii").strip() if kept.is_file() else None)
+    kept = _checksum_beside(path)
+    expected = sha256 or _kept_checksum(kept)
     if path.is_file():
         _compare(path.read_bytes(), expected, f"The file {path}", f"delete {path}, to download it again")
         return path
@@ -59,10 +61,31 @@ def fetch(url: str, path: Path, *, sha256: str | None = None) -> Path:
         if sha256 is None
         else ("try again later, or put the data set's file into the folder named in WHYCLUST_DATA")
     )
-    found = _compare(content, expected, f"The file {path.name} from {url}", advice)
+    _compare(content, expected, f"The file {path.name} from {url}", advice)
+    return keep(content, path)
+
+
+def keep(content: bytes, path: Path) -> Path:
+    """Write a file of the cache, and its checksum beside it."""
     # The checksum first: a file without one would be trusted unseen.
-    write_whole(kept, lambda stream: stream.write(f"{found}\n".encode("ascii")))
+    found = hashlib.sha256(content).hexdigest()
+    write_whole(_checksum_beside(path), lambda stream: stream.write(f"{found}\n".encode("ascii")))
     return write_whole(path, lambda stream: stream.write(content))
+
+
+def refuse_changed(path: Path) -> None:
+    """Raise if a file has not the checksum that stands beside it; without one nothing is known."""
+    expected = _kept_checksum(_checksum_beside(path))
+    if expected is not None:
+        _compare(path.read_bytes(), expected, f"The file {path}", f"delete {path}, to download it again")
+
+
+def _checksum_beside(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _kept_checksum(kept: Path) -> str | None:
+    return kept.read_text(encoding="ascii", errors="replace").strip() if kept.is_file() else None
 
 
 def _compare(content: bytes, expected: str | None, what: str, advice: str) -> str:
@@ -99,13 +122,16 @@ def _content(url: str) -> bytes:
 def _member(archive: bytes, name: str, url: str) -> bytes:
     """One file of a zip archive, in whatever folder of it."""
     try:
+        refuse_archive(io.BytesIO(archive))
         with zipfile.ZipFile(io.BytesIO(archive)) as file:
             found = [member for member in file.namelist() if member.rsplit("/", 1)[-1] == name]
             if found:
                 return file.read(found[0])
             inside = ", ".join(file.namelist()[:5])
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError):
         raise ValueError(f"What came from {url} is no zip archive: try again later.") from None
+    except ValueError as error:
+        raise ValueError(f"What came from {url} is not taken: {error}") from None
     raise ValueError(f"The archive {url} has no file {name} (but {inside}): the source has changed.")
 
 

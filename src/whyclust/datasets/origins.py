@@ -6,6 +6,7 @@ An origin tells in words where a set comes from, and gives its arrays, as a file
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import tempfile
 from collections.abc import Callable
@@ -16,9 +17,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from whyclust.datasets import formats
-from whyclust.datasets.download import fetch
+from whyclust.datasets.download import fetch, keep
 from whyclust.datasets.places import documents
-from whyclust.saving.atomic import write_whole
 
 
 class Origin(Protocol):
@@ -177,7 +177,9 @@ class OpenML:
         for name in ("class_names", "feature_names"):
             if getattr(self, name) is not None:
                 arrays[name] = np.array(getattr(self, name))
-        write_whole(cache / self.file, lambda stream: np.savez_compressed(stream, **arrays))
+        content = io.BytesIO()
+        np.savez_compressed(content, **arrays)
+        keep(content.getvalue(), cache / self.file)
         return arrays
 
 
@@ -204,7 +206,7 @@ class NewsgroupsOfScikitLearn:
                     for text, y, name in zip(part.data, part.target, part.filenames, strict=True)
                 ]
         lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-        write_whole(cache / self.file, lambda stream: stream.write(gzip.compress(lines, mtime=0)))
+        keep(gzip.compress(lines, mtime=0), cache / self.file)
         return documents(rows)
 
 

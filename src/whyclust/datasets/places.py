@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from whyclust._checks import reason_of
+from whyclust.datasets.download import refuse_changed
+from whyclust.saving import archives
+from whyclust.saving.limits import unpacked
 
 
 def data_folder() -> Path | None:
@@ -46,23 +49,23 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
     Nothing in the file can run code: pickled objects are refused.
     """
+    refuse_changed(path)
     try:
         if path.name.endswith(".jsonl.gz"):
             return documents(_lines(path))
-        # Opened here: numpy leaves a broken archive open.
-        with path.open("rb") as stream, np.lib.npyio.NpzFile(stream, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        return archives.read_arrays(path)
+    except Exception as error:  # whatever a damaged file raises
         raise ValueError(
-            f"{path} could not be read as a data set ({error}): get the file again, or delete it so that "
-            "it is looked for elsewhere."
+            f"{path} could not be read as a data set ({reason_of(error)}): get the file again, or delete it "
+            "so that it is looked for elsewhere."
         ) from error
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     """One object per line."""
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        return [json.loads(line) for line in stream]
+    with path.open("rb") as stream:
+        text = b"".join(unpacked(stream)).decode("utf-8")
+    return [json.loads(line) for line in text.split("\n") if line]
 
 
 def documents(rows: list[dict[str, Any]]) -> dict[str, Any]:

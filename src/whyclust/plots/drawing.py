@@ -13,6 +13,7 @@ from whyclust._checks import counted, did_you_mean
 from whyclust._extras import missing
 from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
+from whyclust.saving.atomic import write_figure
 
 # The one convention of all pictures, shap's too: red speaks for the cluster, blue against it. Both are
 # ends of SIGNED, which colour-blind people tell apart.
@@ -43,7 +44,7 @@ def figure_type() -> Any:
 def finished(figure: Any, path: str | Path | None) -> Any:
     """The figure, written to a file where one is named."""
     if path is not None:
-        figure.savefig(path, bbox_inches="tight", dpi=150)
+        write_figure(figure, Path(path))
     return figure
 
 

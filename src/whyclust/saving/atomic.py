@@ -35,6 +35,9 @@ def write_whole(path: Path, fill: Callable[[Any], Any]) -> Path:
     try:
         with os.fdopen(handle, "w+b") as stream:
             fill(stream)
+            # Else a machine that stops may have the new name, and nothing in it.
+            stream.flush()
+            os.fsync(stream.fileno())
         if path.exists():
             shutil.copymode(path, temporary)
         temporary.replace(path)
@@ -42,6 +45,13 @@ def write_whole(path: Path, fill: Callable[[Any], Any]) -> Path:
         temporary.unlink(missing_ok=True)
         raise
     return path
+
+
+def write_figure(figure: Any, path: Path) -> Path:
+    """Write a figure of matplotlib, of the kind that the ending says; without one it is .png."""
+    path = path if path.suffix else path.with_name(f"{path.name}.png")
+    kind = path.suffix[1:].lower()
+    return write_whole(path, lambda stream: figure.savefig(stream, format=kind, bbox_inches="tight", dpi=150))
 
 
 def folder_beside(place: Path) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 from whyclust.saving import archives, json_text
 from whyclust.saving.atomic import write_whole
+from whyclust.saving.limits import TooLargeError
 from whyclust.saving.packing import pack, unpack
 from whyclust.saving.registry import Saved, UnknownKindError, of_thing
 
@@ -97,6 +98,8 @@ def load(path: str | Path) -> Any:
             written, version, content, arrays = json_text.read(path)
         else:
             raise refused
+    except TooLargeError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     except Exception:  # whatever a damaged file raises, the user needs one sentence
         raise refused from None
     if written not in range(1, FORMAT + 1):
@@ -110,6 +113,8 @@ def load(path: str | Path) -> Any:
             raise refused
     except UnknownKindError as error:
         raise ValueError(f"{path.name} {error}") from None
+    except TooLargeError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     except ImportError:
         raise
     except Exception:

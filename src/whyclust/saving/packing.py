@@ -41,6 +41,7 @@ def pack(thing: Any) -> tuple[Any, Arrays]:
 
 def _store(array: Any, path: str, arrays: Arrays) -> str:
     path = "".join(letter if letter.isprintable() else "_" for letter in path[:_LONGEST]) or "array"
+    path = path.replace("..", "__")  # archives with ways out of their folder are refused
     key, number = path, 1
     while key in arrays or key in _TAKEN:  # keys of dictionaries may look like ways to others
         number += 1
@@ -184,7 +185,11 @@ def _read_parquet(written: NDArray) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(pa.BufferReader(written.tobytes())).read()
+    from whyclust.saving.limits import refuse_table
+
+    source = pa.BufferReader(written.tobytes())
+    refuse_table(source, written.nbytes)
+    return pq.ParquetFile(source).read()
 
 
 def _labels(frame: Any, packed: Any, arrays: Arrays) -> Any:

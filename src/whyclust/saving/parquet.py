@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from whyclust import __version__
 from whyclust.saving.digest import is_changed, seal
+from whyclust.saving.limits import refuse_table, refuse_types
 from whyclust.saving.lists import as_lists, from_lists, in_first_row, is_long
 from whyclust.saving.packing import HEADER, SPARSE, Arrays, order_of
 from whyclust.saving.registry import Columns, Lists
@@ -127,6 +128,8 @@ def read(path: Path) -> tuple[Any, Any, Any, Arrays]:
     """Format, version, description and arrays of a table; raises if a bit of it has changed."""
     if is_changed(path):
         raise ValueError("The bytes are not those that were written.")
+    size = path.stat().st_size
+    refuse_table(path, size)
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         table = file.read()
     header = json.loads(table.schema.metadata[_KEY])
@@ -135,10 +138,13 @@ def read(path: Path) -> tuple[Any, Any, Any, Arrays]:
     arrays: Arrays = {}
     for key, entry in header["layout"].items():
         if "columns" in entry:
+            n_columns = 1 if isinstance(entry["columns"], str) else len(entry["columns"])
+            refuse_types([entry["dtype"]], len(table) * n_columns, size)
             arrays[key] = _gathered(table, entry["columns"], entry["dtype"])
         else:
             arrays |= from_lists(table, key, entry)
     for key, entry in header["beside"].items():
+        refuse_types([entry["dtype"]], len(entry["list"]), size)
         flat = np.array(entry["list"], dtype=entry["dtype"])
         arrays[key] = flat.reshape(
             entry["shape"], order=entry.get("order", "C")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import shutil
 import tempfile
-import zipfile
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from whyclust._checks import reason_of
 from whyclust.columns.dates import day_first_in, read_dates
+from whyclust.saving.limits import TooLargeError, refuse_archive, refuse_table, unpacked
 from whyclust.tables import delimited
+from whyclust.tables.arrow_sizes import refuse_arrow
 from whyclust.tables.content import content_of
 from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
 from whyclust.tables.reading import Reading
@@ -141,8 +142,10 @@ def _read_compressed(path: Path, called: str, as_written: Collection[str], readi
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / f"table{inner}"
         try:
-            with gzip.open(path) as source, plain.open("wb") as target:
-                shutil.copyfileobj(source, target)
+            with path.open("rb") as source, plain.open("wb") as target:
+                target.writelines(unpacked(source))
+        except ValueError as error:
+            raise ValueError(f"'{called}': {error}") from error
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"'{called}': {_damaged('gzip', error)}") from error
         return read_file(plain, called, as_written, reading)
@@ -208,28 +211,25 @@ def _read_parquet(path: Path) -> Table:
     import pyarrow
     import pyarrow.parquet
 
-    try:
+    with _foreign("Parquet"):
+        refuse_table(path, path.stat().st_size)
         found = _from_arrow(pyarrow.parquet.ParquetFile(path).read())
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(_damaged("Parquet", error)) from error
     # What reading took is given back, and not kept for later.
     pyarrow.default_memory_pool().release_unused()
     return found
 
 
 def _read_arrow(path: Path) -> Table:
-    import pyarrow
     import pyarrow.feather
     import pyarrow.ipc
 
-    try:
+    with _foreign("Arrow"):
+        refuse_arrow(path)
         with path.open("rb") as file:
             if file.read(4) == b"\xff\xff\xff\xff":
                 file.seek(0)
                 return _from_arrow(pyarrow.ipc.open_stream(file).read_all())
         return _from_arrow(pyarrow.feather.read_table(path))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(_damaged("Arrow", error)) from error
 
 
 def _from_arrow(table: object) -> Table:
@@ -245,25 +245,30 @@ def _from_arrow(table: object) -> Table:
     return Table(frame.reset_index(allow_duplicates=True), notes)
 
 
-def _damaged(kind: str, error: Exception) -> str:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
-    return f"the {kind} file is damaged ({reason}): write it again."
+def _damaged(kind: str, error: BaseException) -> str:
+    return f"the {kind} file is damaged ({reason_of(error)}): write it again."
 
 
-def _load_numpy(path: Path) -> object:
+@contextmanager
+def _foreign(kind: str) -> Iterator[None]:
+    """Where another library reads: whatever a damaged file makes it raise, the user needs one sentence."""
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        yield
+    except TooLargeError:
+        raise
+    except Exception as error:
         if "pickle" in str(error) and "bject arrays" in str(error):
             raise ValueError(
                 "the array holds Python objects, which are never loaded since they can run code: "
                 "save numbers, or a CSV or Parquet file."
             ) from error
-        raise ValueError(_damaged("NumPy", error)) from error
+        raise ValueError(_damaged(kind, error)) from error
 
 
 def _read_npy(path: Path) -> Table:
-    return Table(_frame_of(np.asarray(_load_numpy(path)), None))
+    with _foreign("NumPy"):
+        array = np.load(path, allow_pickle=False)
+    return Table(_frame_of(np.asarray(array), None))
 
 
 def _frame_of(array: np.ndarray, names: list[str] | None) -> pd.DataFrame:
@@ -283,14 +288,15 @@ def _frame_of(array: np.ndarray, names: list[str] | None) -> pd.DataFrame:
 
 
 def _read_npz(path: Path) -> Table:
-    archive = _load_numpy(path)
     arrays: dict[str, np.ndarray] = {}
-    for name in archive.files:  # type: ignore[attr-defined]
-        try:
-            arrays[name] = archive[name]  # type: ignore[index]
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile):
-            # Arrays of objects beside the table do no harm as long as nobody opens them.
-            continue
+    with path.open("rb") as stream, _foreign("NumPy"):
+        refuse_archive(stream)
+        with np.lib.npyio.NpzFile(stream, allow_pickle=False) as archive:
+            members = archive.files
+            for name in members:
+                # Arrays of objects beside the table do no harm as long as nobody opens them.
+                with suppress(Exception):
+                    arrays[name] = np.asarray(archive[name])
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     chosen = next((name for name in ARCHIVE_TABLES if name in tables), None)
     if len(tables) == 1:
@@ -319,7 +325,7 @@ def _read_npz(path: Path) -> Table:
     aside = [name for name in beside if name not in frame.columns]
     for name in aside:
         frame[name] = beside[name]
-    notes = [f"The table is the array '{chosen}' of the archive."] if len(archive.files) > 1 else []  # type: ignore[attr-defined]
+    notes = [f"The table is the array '{chosen}' of the archive."] if len(members) > 1 else []
     return Table(frame, notes, aside)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import sys
 import tempfile
+import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from whyclust._checks import reason_of
+from whyclust.saving.limits import TooLargeError, unpacked
 from whyclust.tables.content import content_of
 from whyclust.tables.files import COMPRESSED, KIND_OF_SUFFIX, SUFFIX_OF_KIND, Table, read_file
 from whyclust.tables.reading import Reading
@@ -155,9 +158,13 @@ def _read_standard_input(as_written: Collection[str], reading: Reading | None) -
         raise ValueError("standard input is empty: expected a table, such as CSV.")
     if raw.startswith(b"\x1f\x8b"):
         try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError) as error:
-            raise ValueError(f"standard input is damaged gzip ({error}): send it again.") from error
+            raw = b"".join(unpacked(io.BytesIO(raw)))
+        except TooLargeError as error:
+            raise ValueError(f"standard input: {error}") from error
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(
+                f"standard input is damaged gzip ({reason_of(error)}): send it again."
+            ) from error
     suffix = SUFFIX_OF_KIND.get(content_of(raw[:512]), ".csv")
     if suffix == ".jsonl" and raw.lstrip()[:1] == b"[":
         suffix = ".json"

@@ -6,14 +6,15 @@ A checkpoint is an .npz of plain arrays and a line of JSON: nothing in it can ru
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from whyclust.saving.archives import read_arrays
 from whyclust.saving.atomic import write_whole
+from whyclust.saving.digest import seal_archive
 
 _META = "__meta__"
 
@@ -22,21 +23,25 @@ def write_checkpoint(path: Path, meta: dict[str, Any], tensors: dict[str, torch.
     """Write in one step: a kill leaves the old file or the new one."""
     members: dict[str, Any] = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     members[_META] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    write_whole(path, lambda stream: np.savez(stream, **members))
+
+    def fill(stream: Any) -> None:
+        np.savez(stream, **members)
+        seal_archive(stream)
+
+    write_whole(path, fill)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Read what :func:`write_checkpoint` wrote, or say what is wrong with the file."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_arrays(path)
         meta = json.loads(arrays.pop(_META).tobytes().decode())
         if not isinstance(meta, dict):
             raise TypeError("not a description")
-    except (ValueError, KeyError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        # numpy says of some files that pickle would open them: that is no advice to pass on.
+        return meta, {name: torch.from_numpy(array) for name, array in arrays.items()}
+    except Exception as error:
+        # Whatever a damaged file raises; numpy says of some that pickle would open them, which is no advice.
         raise damaged(path, type(error).__name__) from None
-    return meta, {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
 def damaged(path: Path, why: str) -> ValueError:

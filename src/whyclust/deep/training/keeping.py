@@ -91,12 +91,15 @@ class Keeper:
                     f"checkpoint {str(path)!r} is of another model, other settings or other data: name "
                     "another file, or delete it to start anew."
                 )
-            best = meta["best"]
-            self.runs = Runs(best["scores"], best["empty"], best["history"], _part(tensors, "best."))
+            try:
+                best, planned, _ = meta["best"], meta["plan"], meta["progress"]
+                self.runs = Runs(best["scores"], best["empty"], best["history"], _part(tensors, "best."))
+            except (KeyError, TypeError):
+                raise damaged(path, "a part is missing") from None
             self._found = meta, tensors
-            if meta["plan"] != plan:
+            if planned != plan:
                 stands = None if self.runs.scores and starts > 1 else meta["progress"] or _NOT_BEGUN
-                refuse_another_fit(meta["plan"], plan, stands, f"checkpoint {str(path)!r}")
+                refuse_another_fit(planned, plan, stands, f"checkpoint {str(path)!r}")
                 self.runs = Runs()  # what was over is not any more
         self._model: DeepModel | None = None
         self._end: tuple[dict[str, Any] | None, dict[str, Tensor]] = None, {}

@@ -1,0 +1,1 @@
+"""Generated inputs: what is changed, how, and who has to read it."""
