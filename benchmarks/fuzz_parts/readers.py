@@ -145,8 +145,9 @@ def _annotated(numbers: Any, frame: pd.DataFrame) -> bytes:
 
     import anndata
 
-    data = anndata.AnnData(numbers.astype(np.float32), obs=_cells(frame))
-    with tempfile.TemporaryDirectory() as folder:
+    genes = pd.DataFrame(index=pd.Index(["g1", "g2"], dtype=object))
+    data = anndata.AnnData(numbers.astype(np.float32), obs=_cells(frame), var=genes)
+    with tempfile.TemporaryDirectory() as folder, pd.option_context("future.infer_string", False):
         data.write_h5ad(Path(folder) / "cells.h5ad")
         return (Path(folder) / "cells.h5ad").read_bytes()
 

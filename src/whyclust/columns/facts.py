@@ -264,8 +264,11 @@ def column_facts(frame: pd.DataFrame, names: Iterable[str], first_row: int = 0) 
 
 
 def as_numbers(column: pd.Series) -> NDArray:
-    """Numbers of any type as float64, NaN for gaps."""
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    """Numbers of any type as float64, NaN for gaps; those that are too large are infinite."""
+    try:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except OverflowError:  # whole numbers of Python have no largest one
+        return np.array([np.nan if pd.isna(one) else float(str(one)) for one in column], dtype=np.float64)
 
 
 def as_years(column: pd.Series) -> NDArray:

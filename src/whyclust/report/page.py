@@ -185,7 +185,7 @@ def to_html(
         embedding=embedding,
     )
     try:
-        return write_whole(path, lambda stream: stream.write(page.encode()))
+        return write_whole(path, lambda stream: stream.write(page.encode("utf-8", "replace")))
     except OSError as error:
         raise OSError(f"cannot write '{path}' ({error.strerror or error}).") from error
 

@@ -189,7 +189,9 @@ def _read_parquet(written: NDArray) -> Any:
 
     source = pa.BufferReader(written.tobytes())
     refuse_table(source, written.nbytes)
-    return pq.ParquetFile(source).read()
+    table = pq.ParquetFile(source).read()
+    table.validate(full=True)
+    return table
 
 
 def _labels(frame: Any, packed: Any, arrays: Arrays) -> Any:

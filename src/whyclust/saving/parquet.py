@@ -132,6 +132,7 @@ def read(path: Path) -> tuple[Any, Any, Any, Arrays]:
     refuse_table(path, size)
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         table = file.read()
+    table.validate(full=True)
     header = json.loads(table.schema.metadata[_KEY])
     if "layout" not in header:
         return 1, None, *_first_format(table, header)

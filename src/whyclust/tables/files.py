@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from whyclust._checks import reason_of
 from whyclust.columns.dates import day_first_in, read_dates
-from whyclust.saving.limits import TooLargeError, refuse_archive, refuse_table, unpacked
+from whyclust.saving.limits import refuse_table, unpacked
 from whyclust.tables import delimited
 from whyclust.tables.arrow_sizes import refuse_arrow
 from whyclust.tables.content import content_of
+from whyclust.tables.foreign import damaged, foreign
+from whyclust.tables.numpy_files import read_npy, read_npz
 from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
 from whyclust.tables.reading import Reading
 from whyclust.tables.spelling import Spelling, gap_spellings, spellings_of
@@ -62,10 +62,6 @@ SUFFIX_OF_KIND = {
 }
 # Compressed files have one of the endings above before this one.
 COMPRESSED = ".gz"
-
-# The names under which NumPy archives usually keep their table and its column names.
-ARCHIVE_TABLES = ("X", "x", "data", "features", "arr_0")
-ARCHIVE_NAMES = ("feature_names", "columns", "column_names", "names")
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ def _read_compressed(path: Path, called: str, as_written: Collection[str], readi
         except ValueError as error:
             raise ValueError(f"'{called}': {error}") from error
         except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"'{called}': {_damaged('gzip', error)}") from error
+            raise ValueError(f"'{called}': {damaged('gzip', error)}") from error
         return read_file(plain, called, as_written, reading)
 
 
@@ -211,7 +207,7 @@ def _read_parquet(path: Path) -> Table:
     import pyarrow
     import pyarrow.parquet
 
-    with _foreign("Parquet"):
+    with foreign("Parquet"):
         refuse_table(path, path.stat().st_size)
         found = _from_arrow(pyarrow.parquet.ParquetFile(path).read())
     # What reading took is given back, and not kept for later.
@@ -223,7 +219,7 @@ def _read_arrow(path: Path) -> Table:
     import pyarrow.feather
     import pyarrow.ipc
 
-    with _foreign("Arrow"):
+    with foreign("Arrow"):
         refuse_arrow(path)
         with path.open("rb") as file:
             if file.read(4) == b"\xff\xff\xff\xff":
@@ -232,8 +228,10 @@ def _read_arrow(path: Path) -> Table:
         return _from_arrow(pyarrow.feather.read_table(path))
 
 
-def _from_arrow(table: object) -> Table:
-    frame = table.to_pandas()  # type: ignore[attr-defined]
+def _from_arrow(table: Any) -> Table:
+    # Positions and text of a damaged file may lie outside of it: a process that follows them ends.
+    table.validate(full=True)
+    frame = table.to_pandas()
     # A stored index with a name (or of strings) identifies rows, so it becomes a column again.
     if isinstance(frame.index, pd.RangeIndex):
         return Table(frame)
@@ -243,90 +241,6 @@ def _from_arrow(table: object) -> Table:
         f"The stored index is called '{name}' as a column is: it became '{name} (index)'." for name in taken
     ]
     return Table(frame.reset_index(allow_duplicates=True), notes)
-
-
-def _damaged(kind: str, error: BaseException) -> str:
-    return f"the {kind} file is damaged ({reason_of(error)}): write it again."
-
-
-@contextmanager
-def _foreign(kind: str) -> Iterator[None]:
-    """Where another library reads: whatever a damaged file makes it raise, the user needs one sentence."""
-    try:
-        yield
-    except TooLargeError:
-        raise
-    except Exception as error:
-        if "pickle" in str(error) and "bject arrays" in str(error):
-            raise ValueError(
-                "the array holds Python objects, which are never loaded since they can run code: "
-                "save numbers, or a CSV or Parquet file."
-            ) from error
-        raise ValueError(_damaged(kind, error)) from error
-
-
-def _read_npy(path: Path) -> Table:
-    with _foreign("NumPy"):
-        array = np.load(path, allow_pickle=False)
-    return Table(_frame_of(np.asarray(array), None))
-
-
-def _frame_of(array: np.ndarray, names: list[str] | None) -> pd.DataFrame:
-    if array.dtype.names:
-        return pd.DataFrame({name: array[name].ravel() for name in array.dtype.names})
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            f"found an array with {array.ndim} dimensions, expected rows and columns: "
-            "reshape it to (n_rows, n_columns)."
-        )
-    if array.dtype.kind not in "biufUS":
-        raise ValueError(f"found an array of type {array.dtype}, expected numbers or text: convert it first.")
-    if array.ndim == 1:
-        array = array[:, None]
-    names = names or [f"x{j}" for j in range(array.shape[1])]
-    return pd.DataFrame(array, columns=pd.Index(names))
-
-
-def _read_npz(path: Path) -> Table:
-    arrays: dict[str, np.ndarray] = {}
-    with path.open("rb") as stream, _foreign("NumPy"):
-        refuse_archive(stream)
-        with np.lib.npyio.NpzFile(stream, allow_pickle=False) as archive:
-            members = archive.files
-            for name in members:
-                # Arrays of objects beside the table do no harm as long as nobody opens them.
-                with suppress(Exception):
-                    arrays[name] = np.asarray(archive[name])
-    tables = [name for name, array in arrays.items() if array.ndim == 2]
-    chosen = next((name for name in ARCHIVE_TABLES if name in tables), None)
-    if len(tables) == 1:
-        chosen = tables[0]
-    if chosen is None and not tables and arrays:
-        lengths = {array.shape for array in arrays.values()}
-        if len(lengths) == 1 and next(iter(arrays.values())).ndim == 1:
-            return Table(pd.DataFrame(arrays))
-    if chosen is None:
-        shapes = ", ".join(f"'{name}' {array.shape}" for name, array in arrays.items())
-        raise ValueError(
-            f"found the arrays {shapes or '(none)'}, expected one with rows and columns: "
-            "save the table as the only two-dimensional array, or call it 'X'."
-        )
-    matrix = arrays.pop(chosen)
-    names = next(
-        (
-            [str(name) for name in arrays.pop(key)]
-            for key in ARCHIVE_NAMES
-            if key in arrays and arrays[key].shape == (matrix.shape[1],)
-        ),
-        None,
-    )
-    frame = _frame_of(matrix, names)
-    beside = {name: array for name, array in arrays.items() if array.shape == (len(frame),)}
-    aside = [name for name in beside if name not in frame.columns]
-    for name in aside:
-        frame[name] = beside[name]
-    notes = [f"The table is the array '{chosen}' of the archive."] if len(members) > 1 else []
-    return Table(frame, notes, aside)
 
 
 def _unique_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -366,8 +280,8 @@ READERS: dict[str, Callable[[Path], Table]] = {
     "CSV": _read_csv,
     "Parquet": _read_parquet,
     "Arrow": _read_arrow,
-    "npy": _read_npy,
-    "npz": _read_npz,
+    "npy": _read_other(read_npy),
+    "npz": _read_other(read_npz),
     "xlsx": _read_other(read_xlsx),
     "JSON": _read_json,
     "HDF5": _read_other(read_h5ad),

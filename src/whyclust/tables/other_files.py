@@ -12,6 +12,7 @@ import pandas as pd
 from whyclust._checks import reason_of
 from whyclust._extras import missing
 from whyclust.saving.limits import TooLargeError, refuse_archive, refuse_unfolding
+from whyclust.tables.foreign import clean
 from whyclust.tables.tidying import title_note, title_rows
 
 # A matrix of more numbers than this would not be a table that a person has.
@@ -99,7 +100,7 @@ def read_json(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
             ) from error
     if isinstance(content, dict) and content and all(isinstance(one, list) for one in content.values()):
         if len({len(one) for one in content.values()}) == 1:
-            return pd.DataFrame(content), [], []
+            return pd.DataFrame(_cleaned(content)), [], []
         raise ValueError("the columns have different numbers of rows: expected one entry a row in each.")
     if isinstance(content, list) and all(isinstance(row, dict) for row in content):
         return _of_objects(content), [], []
@@ -118,7 +119,18 @@ def _object(line: str, place: str) -> dict[str, Any]:
 
 def _of_objects(rows: list[dict[str, Any]]) -> pd.DataFrame:
     # Objects inside objects are columns 'outer.inner', as most programs have them.
-    return pd.json_normalize(rows) if rows else pd.DataFrame()
+    return pd.json_normalize(_cleaned(rows)) if rows else pd.DataFrame()
+
+
+def _cleaned(content: Any) -> Any:
+    r"""The same without halves of characters, which JSON can write ("\ud800")."""
+    if isinstance(content, str):
+        return clean(content)
+    if isinstance(content, list):
+        return [_cleaned(one) for one in content]
+    if isinstance(content, dict):
+        return {clean(key): _cleaned(one) for key, one in content.items()}
+    return content
 
 
 def read_h5ad(path: Path) -> tuple[pd.DataFrame, list[str], list[str]]:

@@ -12,10 +12,13 @@ from whyclust.columns.plan import listed
 
 DECIMAL, THOUSANDS = "decimal marks", "thousands separators"
 
-DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ]\d{3})+)(,\d+)?([eE][+-]?\d+)?\s*")
-THOUSANDS_COMMA = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})*(\.\d+)?\s*|\s*[+-]?0?(\.\d+)?\s*")
-DECIMAL_POINT = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-THOUSANDS_POINT = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})*|0)\s*")
+# Digits of other scripts are none of pandas'.
+DECIMAL_COMMA = re.compile(r"\s*[+-]?([0-9]+|[0-9]{1,3}([. ][0-9]{3})+)(,[0-9]+)?([eE][+-]?[0-9]+)?\s*")
+THOUSANDS_COMMA = re.compile(
+    r"\s*[+-]?[1-9][0-9]{0,2}(,[0-9]{3})*(\.[0-9]+)?\s*|\s*[+-]?(0(\.[0-9]+)?|\.[0-9]+)\s*"
+)
+DECIMAL_POINT = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+THOUSANDS_POINT = re.compile(r"\s*[+-]?([1-9][0-9]{0,2}(\.[0-9]{3})*|0)\s*")
 PATTERNS = {
     ",": {DECIMAL: DECIMAL_COMMA, THOUSANDS: THOUSANDS_COMMA},
     ".": {DECIMAL: DECIMAL_POINT, THOUSANDS: THOUSANDS_POINT},
@@ -39,11 +42,19 @@ class _Column:
             plain = plain.str.replace(",", "", regex=False)
         else:
             plain = plain.str.replace(r"[. ]", "", regex=True).str.replace(",", ".", regex=False)
-        return pd.to_numeric(plain).astype(float)
+        return as_floats(plain)
 
     def example(self, meaning: str) -> str:
         first = int(self.entries.str.contains(self.sign, regex=False).to_numpy().argmax())
         return f"'{self.entries.iloc[first].strip()}' as {self.numbers(meaning).iloc[first]:.15g}"
+
+
+def as_floats(texts: pd.Series) -> pd.Series:
+    """Numbers of plain texts; those that are too long for any type are infinite."""
+    try:
+        return pd.to_numeric(texts).astype(float)
+    except OverflowError:
+        return texts.map(float)
 
 
 def read_signs(
@@ -138,6 +149,7 @@ def _with_sign(sign: str, columns: dict[int, pd.Series]) -> list[_Column]:
     found = []
     for position, column in columns.items():
         entries = column.dropna().astype(str)
+        entries = entries[entries.str.strip() != ""]
         if entries.empty or not entries.str.contains(sign, regex=False).any():
             continue
         meanings = tuple(

@@ -37,11 +37,12 @@ MAGNITUDES = {
     **dict.fromkeys(("cr", "crore", "crores"), 1e7),
 }
 _MONEY = "|".join(re.escape(name) for name in CURRENCIES)
+# Digits of other scripts are none of pandas'.
 _FORM = re.compile(
     rf"""\s*(?P<minus>[-−])?\s*(?P<open>\()?\s*
     (?P<before>{_MONEY})?\s*(?P<inside>\()?\s*
-    (?P<number>[+\-−]?(?:\d(?:[\d.,'’\u00a0\u202f ]*\d)?|[.,]\d+)(?:[eE][+-]?\d+)?)\s*
-    (?P<after>[%‰]|/\s*\d+|[^\W\d_°"'′″µ][^\d()]{{0,14}}|[°"'′″µ£€$¥₹][^\d()]{{0,14}})?
+    (?P<number>[+\-−]?(?:[0-9](?:[0-9.,'’\u00a0\u202f ]*[0-9])?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?)\s*
+    (?P<after>[%‰]|/\s*[0-9]+|[^\W\d_°"'′″µ][^\d()]{{0,14}}|[°"'′″µ£€$¥₹][^\d()]{{0,14}})?
     \s*(?P<close>\))?\s*""",
     re.VERBOSE,
 )

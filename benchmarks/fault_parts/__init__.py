@@ -1,0 +1,1 @@
+"""Writers, and what is done to them."""
