@@ -30,7 +30,7 @@ from typing import Any
 from running_parts.files import earlier, machine, write
 from running_parts.running import arguments, target_of, tell
 
-CHUNK = 500
+CHUNK = 2500
 SECONDS = 20
 # Of addresses: inputs are of a few kilobytes.
 MOST_MEMORY = 8 << 30
@@ -158,13 +158,15 @@ def measure(options: Any) -> dict[str, Any]:
     from fuzz_parts.readers import READERS
 
     target = target_of(options, "fuzz")
-    before = {} if options.fresh else earlier(target, options.quick)
+    before = earlier(target, options.quick)
     result = {"machine": machine(), "quick": options.quick, "readers": before.get("readers", {})}
     chosen = options.sets.split(";") if options.sets else [*READERS]
     if options.quick:
         chosen = ["wc.load of .json", "tables, .csv", "labels"]
     for name in chosen:
         empty = {"inputs": 0, "read": 0, "refused": 0, "faults": [], "grown_mb": 0}
+        if options.fresh:
+            result["readers"].pop(name, None)
         one = result["readers"].setdefault(name, empty)
         wanted = 20 if options.quick else (options.inputs or READERS[name].inputs)
         while one["inputs"] < wanted:

@@ -442,7 +442,7 @@ def _read_labels(labels: Any, folder: Path) -> Any:
 
 
 READERS: dict[str, Reader] = {
-    "wc.load of .npz": Reader(_archive, _by_file(".npz", wc.load), 14_000),
+    "wc.load of .npz": Reader(_archive, _by_file(".npz", wc.load), 16_000),
     "wc.load of .json": Reader(_signed_json, _by_file(".json", wc.load), 10_000),
     "wc.load of .parquet": Reader(_rewritten_table, _by_file(".parquet", wc.load), 10_000),
     "checkpoints": Reader(_checkpoint, _by_file(".npz", _read_checkpoint), 5_000),
@@ -458,6 +458,6 @@ READERS: dict[str, Reader] = {
     "tables, .jsonl": Reader(_table(".jsonl"), _by_file(".jsonl", _planned), 4_000),
     "tables, .json": Reader(_table(".json"), _by_file(".json", _planned), 3_000),
     "tables, .h5ad": Reader(_table(".h5ad"), _by_file(".h5ad", _planned), 2_000),
-    "labels": Reader(_labels, _read_labels, 10_000),
-    "the command line": Reader(_called, _run, 2_500),
+    "labels": Reader(_labels, _read_labels, 12_000),
+    "the command line": Reader(_called, _run, 1_000),
 }

@@ -36,4 +36,4 @@ def clean(text: str) -> str:
     >>> clean("Köln \ud800")
     'Köln ?'
     """
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text.encode("utf-8", "replace").decode("utf-8", "replace")
