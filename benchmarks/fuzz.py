@@ -55,6 +55,15 @@ def _where(error: BaseException) -> str:
     return f"{Path(last.filename).name}:{last.name}"
 
 
+def made_by(reader: Any, name: str, number: int) -> Any:
+    """Input of this number; where a change could not be made (a name that no archive takes) another one."""
+    for attempt in ("", " again", " once more", " at last"):
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return reader.made(random.Random(f"{name} {number}{attempt}"))
+    raise RuntimeError(f"{name} {number} cannot be made")
+
+
 def child(name: str, start: int, stop: int) -> None:
     """Read inputs in this process, which the parent may have to kill; a line of JSON for each fault."""
     import resource
@@ -75,7 +84,7 @@ def child(name: str, start: int, stop: int) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number in range(start, stop):
         print(json.dumps({"at": number}), flush=True)
-        given = reader.made(random.Random(f"{name} {number}"))
+        given = made_by(reader, name, number)
         with tempfile.TemporaryDirectory(prefix="whyclust-fuzz-") as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -194,7 +203,7 @@ def main() -> None:
     if options.show is not None:
         from fuzz_parts.readers import READERS
 
-        given = READERS[options.sets].made(random.Random(f"{options.sets} {options.show}"))
+        given = made_by(READERS[options.sets], options.sets, options.show)
         print(repr(given)[:20_000])
         with tempfile.TemporaryDirectory() as folder:
             print(READERS[options.sets].read(given, Path(folder)))

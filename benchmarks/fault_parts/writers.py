@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -67,8 +68,17 @@ def _saved(number: int, path: Path) -> None:
     explanation(number).save(path)
 
 
+@cache
+def _rendered(number: int) -> str:
+    from whyclust.report.page import render
+
+    return render(explanation(number)[:60])
+
+
 def _page(number: int, path: Path) -> None:
-    explanation(number)[:60].to_html(path)
+    # Kills are to hit the writing: the page itself is made once.
+    with patch("whyclust.report.page.render", lambda *_, **__: _rendered(number)):
+        explanation(number)[:60].to_html(path)
 
 
 def _picture(number: int, path: Path) -> None:
@@ -115,7 +125,8 @@ def _result(number: int) -> Any:
 def _folder(number: int, path: Path) -> None:
     from whyclust.command.result_files import write_result
 
-    write_result(_result(number), path)
+    with patch("whyclust.report.page.render", lambda *_, **__: _rendered(number)):
+        write_result(_result(number), path)
 
 
 WRITERS: dict[str, Writer] = {

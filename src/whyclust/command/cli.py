@@ -32,6 +32,7 @@ from whyclust.command.parameters import (
     OutOption,
     QuietOption,
     ResumeOption,
+    SafeCsvOption,
     ScaleOption,
     SchedulerOption,
     SeedOption,
@@ -120,6 +121,7 @@ def explain(
     with_data: WithDataOption = False,
     no_relevance: NoRelevanceOption = False,
     no_rows: NoRowsOption = False,
+    safe_csv: SafeCsvOption = False,
     audit: AuditOption = False,
     model: ModelOption = None,
     engine: EngineOption = None,
@@ -158,6 +160,8 @@ def explain(
     kept = "nothing" if no_relevance else "all" if with_data else "usual"
     by_block = how_by_block(files, engine, workers=workers, scheduler=scheduler, resume=resume, audit=audit)
     if by_block is not None:
+        if safe_csv:
+            raise ValueError("--safe-csv is for tables in memory, found one by block: leave it out.")
         from whyclust.command.options import Options
         from whyclust.command.running_blocks import run_by_block
 
@@ -195,6 +199,7 @@ def explain(
             title=f"Why these clusters? {named}{more}",
             keep=kept,
             rows=not no_rows,
+            safe_csv=safe_csv,
             network=network,
             called=str(model),
             id_column=id_column,
@@ -208,6 +213,7 @@ def explain(
         title=f"Why these clusters? {named}{more}",
         keep=kept,
         rows=not no_rows,
+        safe_csv=safe_csv,
         k=n_clusters,
         method=method or clusterers.names()[0],
         columns=columns or [],
@@ -239,11 +245,12 @@ def audit_(
     with_data: WithDataOption = False,
     no_relevance: NoRelevanceOption = False,
     no_rows: NoRowsOption = False,
+    safe_csv: SafeCsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Explain a table, and measure whether the explanations can be trusted."""
     options = (method, columns, drop, id_column, labels, names, seed, k_by, scale, with_data)
-    explain(files, k, out, *options, no_relevance, no_rows, audit=True, quiet=quiet)
+    explain(files, k, out, *options, no_relevance, no_rows, safe_csv, audit=True, quiet=quiet)
 
 
 @app.command(epilog=help_of("demo"))
@@ -284,6 +291,7 @@ def _run(
     title: str,
     keep: str = "usual",
     rows: bool = True,
+    safe_csv: bool = False,
     audit: bool = False,
     **options: Any,
 ) -> None:
@@ -309,7 +317,7 @@ def _run(
         else:
             result = explain_table(table, audit=audit, progress=progress, **options)
         progress("Writing the report")
-        report = write_result(result, out, title=title, keep=keep, rows=rows)
+        report = write_result(result, out, title=title, keep=keep, rows=rows, safe_csv=safe_csv)
     if quiet:
         return
     tell(result.notes, [*result.headlines, *result.explanation.describe().splitlines()])
@@ -353,7 +361,7 @@ def _exit_code(arguments: list[str] | None) -> int:
             raise
         message = say().replace("Value error, ", "")
         # Called without any command, the parser's message is its help page.
-        return _refuse(message) if message else BAD_INPUT
+        return _refuse(message if message.endswith(".") else f"{message}.") if message else BAD_INPUT
     return code if isinstance(code, int) else 0
 
 

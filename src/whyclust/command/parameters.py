@@ -77,6 +77,12 @@ NoRowsOption = Annotated[
     bool,
     typer.Option("--no-rows", help="Keep single rows out of report.html: sums and means of clusters only."),
 ]
+SafeCsvOption = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv", help="Put an apostrophe before text in CSV files that spreadsheets take for formulas."
+    ),
+]
 NoRelevanceOption = Annotated[bool, typer.Option("--no-relevance", help="Do not write relevance.parquet.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all randomness.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]

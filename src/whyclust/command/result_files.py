@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 
 from whyclust import save
+from whyclust._checks import counted
+from whyclust.command.formulas import without_formulas
 from whyclust.command.result import Result
 from whyclust.saving.atomic import folder_beside
 
@@ -38,6 +40,7 @@ def write_result(
     title: str | None = None,
     keep: str = "usual",
     rows: bool = True,
+    safe_csv: bool = False,
 ) -> Path:
     """Write the report, the relevances, the clusters, the summary, the model, and the audit if there is one.
 
@@ -54,9 +57,10 @@ def write_result(
     keep : {"usual", "all", "nothing"}
         What goes into relevance.parquet: relevance, and the rows themselves unless the table is large; also
         the rows of large tables; or nothing, and there is no such file.
-
     rows : bool
         Whether the report may hold single rows.
+    safe_csv : bool
+        Whether text that a spreadsheet would take for a formula gets an apostrophe in CSV files, with a note.
 
     Returns
     -------
@@ -88,15 +92,29 @@ def write_result(
         result.notes.extend(str(warning.message) for warning in caught)
         if keep != "nothing":
             _kept(result.explanation, keep).save(beside / "relevance.parquet")
-        write_lines([result.clusters], beside / "clusters.csv")
+        write_lines([_as_asked(result.clusters, safe_csv, result.notes)], beside / "clusters.csv")
         save(result.network, beside / "model.npz")
         found = [strongest(cluster) for cluster in result.explanation.summary().to_json()]
         summary = {"clusters": found, "computed": result.computed}
         write_json(summary, beside / "summary.json")
         if result.audit is not None:
             write_json(result.audit.to_json(), beside / "audit.json")
-            result.audit.methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
+            methods = _as_asked(result.audit.methods, safe_csv, result.notes)
+            methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
     return folder / "report.html"
+
+
+def _as_asked(lines: pd.DataFrame, safe_csv: bool, notes: list[str]) -> pd.DataFrame:
+    """Lines to be opened in a spreadsheet, where that was asked for; a note says what was done."""
+    if not safe_csv:
+        return lines
+    lines, count = without_formulas(lines)
+    if count:
+        notes.append(
+            f"An apostrophe was put before {counted(count, 'cell')} of the CSV files, which spreadsheets "
+            "would take for formulas (--safe-csv)."
+        )
+    return lines
 
 
 def _kept(explanation: Explanation, keep: str) -> Explanation:
