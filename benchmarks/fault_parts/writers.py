@@ -77,7 +77,8 @@ def _rendered(number: int) -> str:
 
 def _page(number: int, path: Path) -> None:
     # Kills are to hit the writing: the page itself is made once.
-    with patch("whyclust.report.page.render", lambda *_, **__: _rendered(number)):
+    page = _rendered(number)
+    with patch("whyclust.report.page.render", lambda *_, **__: page):
         explanation(number)[:60].to_html(path)
 
 
@@ -125,8 +126,9 @@ def _result(number: int) -> Any:
 def _folder(number: int, path: Path) -> None:
     from whyclust.command.result_files import write_result
 
-    with patch("whyclust.report.page.render", lambda *_, **__: _rendered(number)):
-        write_result(_result(number), path)
+    result, page = _result(number), _rendered(number)
+    with patch("whyclust.report.page.render", lambda *_, **__: page):
+        write_result(result, path)
 
 
 WRITERS: dict[str, Writer] = {

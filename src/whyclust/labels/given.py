@@ -141,7 +141,13 @@ def _one_column(labels: Any, called: str, hint: str) -> tuple[Any, bool]:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"Found {called} of shape {array.shape}, expected one label per row{hint}.")
-    return pd.Series(array), False
+    try:
+        return pd.Series(array), False
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Found halves of characters in {called}, expected text: mend it, label.encode('utf-8', "
+            "'replace').decode()."
+        ) from None
 
 
 def _plain_labels(series: pd.Series, called: str) -> NDArray:
