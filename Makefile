@@ -1,7 +1,9 @@
 # Two targets do everything on a fresh machine with Python 3.11 or newer, git and make:
 #   make demo    installs whyclust (no torch) and explains the wine clusters: demo-result/report.html
 #   make test    installs what the tests need, then runs lint, types, doctests and tests
-# A third checks the lowest versions in pyproject.toml, with Python 3.11, for which all of them have wheels:
+# A third puts mistakes into copies of the library, and sees whether the tests notice (hours; it goes on where it stopped):
+#   make mutants
+# A fourth checks the lowest versions in pyproject.toml, with Python 3.11, for which all of them have wheels:
 #   make test-floors    installs them into .venv-floors, then runs the quick tests that need no PyTorch
 PYTHON ?= python3
 VENV := .venv
@@ -9,10 +11,10 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser test-floors format clean
+.PHONY: help demo test browser mutants test-floors format clean
 
 help:
-	@sed -n '1,5s/^# \{0,1\}//p' Makefile
+	@sed -n '1,7s/^# \{0,1\}//p' Makefile
 
 # The stamps make a second call quick: pip runs again only when a requirement has changed.
 $(BIN)/python:
@@ -44,6 +46,10 @@ test: $(VENV)/.installed-test browser
 	$(BIN)/mypy
 	@# Tests share the cores, one thread each; plain pytest runs them one by one.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+# MUTANTS="--only 'part of a name'" tries single ones; the list of all is benchmarks/results/mutations.md.
+mutants: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/mutations.py --jobs 2 $(MUTANTS)
 
 # Warnings are no errors here: old packages are warned of by newer ones that they stand on.
 FLOORS := .venv-floors

@@ -34,6 +34,7 @@ from mutation_parts.mutation import ROOT, SOURCE, TESTS, Mutation, read_sources
 from mutation_parts.network import NETWORK
 from mutation_parts.propagate import PROPAGATE
 from mutation_parts.telling import FILES, TABLES, TELLING
+from mutation_parts.trust import ANSWERS, COLUMNS, COMMAND, READING, SAVING
 from running_parts.files import earlier, machine, write
 from running_parts.running import arguments, target_of, tell
 
@@ -46,6 +47,11 @@ SUBJECTS: dict[str, tuple[Mutation, ...]] = {
     "tables": TABLES,
     "files": FILES,
     "summaries and reports": TELLING,
+    "whole files, and files made to do harm": SAVING,
+    "readers": READING,
+    "columns": COLUMNS,
+    "answers": ANSWERS,
+    "command line": COMMAND,
 }
 # A test that hangs has noticed, too.
 _SECONDS = 1200

@@ -1,4 +1,4 @@
-"""Inputs that once ended in a crash, a traceback or an error that was no sentence, found by benchmarks/fuzz.py.
+"""Inputs that once ended in a crash or in an error that was no sentence, found by benchmarks/fuzz.py.
 
 Each is kept in its smallest form. It is read, or refused by a ValueError that names the file.
 """

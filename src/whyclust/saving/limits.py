@@ -129,12 +129,5 @@ def leads_away(name: str) -> bool:
     (False, True, True, True)
     """
     windows = PureWindowsPath(name)
-    return (
-        bool(windows.drive or windows.root)
-        or name.startswith("/")
-        or ".."
-        in {
-            *windows.parts,
-            *PurePosixPath(name).parts,
-        }
-    )
+    parts = {*windows.parts, *PurePosixPath(name).parts}
+    return bool(windows.drive or windows.root) or name.startswith("/") or ".." in parts
