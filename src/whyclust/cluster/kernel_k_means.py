@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from whyclust._checks import refuse_too_large
 from whyclust.cluster._distances import FloatArray, IntArray, group_starts, row_blocks
 from whyclust.cluster._kernel_fits import (
     KernelFit,
@@ -200,6 +201,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):
         """
         X = self._validated(X, reset=True)
         self._check_combination()
+        refuse_too_large(X)
         check_enough_distinct_points(X, self.n_clusters)
         random_state = check_random_state(self.random_state)
         starts = self._first_labels(X, random_state)

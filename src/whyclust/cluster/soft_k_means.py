@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from whyclust._checks import refuse_too_large
 from whyclust.cluster._distances import FloatArray, IntArray, row_blocks, squared_distances
 from whyclust.cluster._margins import inverse_mean_margin
 from whyclust.cluster._mixture_em import (
@@ -155,6 +156,7 @@ default="k-means++"
             The fitted estimator.
         """
         X = self._validated(X, reset=True)
+        refuse_too_large(X)
         check_enough_distinct_points(X, self.n_clusters)
         random_state = check_random_state(self.random_state)
         mean = X.mean(axis=0, dtype=np.float64)
@@ -167,6 +169,11 @@ default="k-means++"
             if is_better(reached, objective, len(X)):
                 objective, self.n_iter_, self.stiffness_ = reached, n_iter, stiffness
                 self.cluster_centers_ = (centres + mean).astype(X.dtype)
+        if not np.isfinite(objective):
+            raise ValueError(
+                "X holds values so near to each other that the squares of their distances vanish, expected "
+                "larger differences: rescale the columns (StandardScaler in a Pipeline)."
+            )
         self.objective_ = objective
         self._n_features_out = self.n_clusters
         distances = self._squared_distances(X)
