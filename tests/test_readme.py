@@ -65,7 +65,8 @@ def test_shell_commands(command, folder, capsys):
     if "--quiet" in arguments:
         assert captured.out == captured.err == ""
     if "explain" in arguments:
-        assert (folder / "result" / "report.html").exists()
+        out = arguments[arguments.index("--out") + 1] if "--out" in arguments else "result"
+        assert (folder / out / "report.html").exists()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -242,7 +242,8 @@ def explain_lazily(
             "not: compute X first, X.compute()."
         )
     for name in ("cluster", "against"):
-        if np.ndim(asked.get(name)) > 0:
+        given: Any = asked.get(name)
+        if np.ndim(given) > 0:
             raise ValueError(
                 f"{name}= has an entry for each row, expected one cluster where X is of dask: compute X "
                 "first, X.compute()."
