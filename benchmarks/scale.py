@@ -28,7 +28,7 @@ from scale_parts.pages import page
 from scale_parts.tables import make
 
 USUAL = {"rows": 500_000, "columns": 50, "clusters": 10}
-GROWING = {"rows": (250_000, 500_000, 1_000_000), "columns": (12, 25, 50), "clusters": (5, 10, 20)}
+GROWING = {"rows": (250_000, 500_000, 1_000_000, 2_000_000), "columns": (12, 25, 50), "clusters": (5, 10, 20)}
 WORKERS = (1, 2)
 BY_MODEL = 1_000_000
 
@@ -89,6 +89,7 @@ def main() -> None:
     parser = arguments(__doc__, "quick fresh out")
     parser.add_argument("--rows", type=int, help="also a whole job of so many rows, by block")
     parser.add_argument("--folder", type=Path, help="where tables are made; a temporary folder by default")
+    parser.add_argument("--only", default="", help="only runs whose names hold this, as 'by a model'")
     options = parser.parse_args()
     target = target_of(options, "scale")
     before = {} if options.fresh else earlier(target, options.quick)
@@ -96,16 +97,17 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(dir=options.folder))
     try:
         for name, run in planned(options).items():
-            by_a_model = run.get("by_model") and not (folder / "model.npz").exists()
-            if name in result["runs"] and not options.fresh:
+            lacks_model = run.get("by_model") and not (folder / "model.npz").exists()
+            if options.only not in name or (name in result["runs"] and not options.fresh):
                 continue
-            if by_a_model:  # measured before, in another process: its model is made once more
-                run_one({**run, "how": "blocks", "by_model": False, "rows": USUAL["rows"]}, folder)
+            if lacks_model:  # the run before was measured earlier, so its model is made once more
+                fewer = min(run["rows"], USUAL["rows"])
+                run_one({**run, "how": "blocks", "by_model": False, "rows": fewer}, folder)
             result["runs"][name] = found = run_one(run, folder)
             tell(f"{name}: {found['cpu_seconds']:.0f} CPU seconds, {found['resident_megabytes']:.0f} MB")
             write(result, target, page)
             large = folder / f"{run['rows']}x{run['columns']}"
-            if run["rows"] > BY_MODEL:
+            if run["rows"] > max(GROWING["rows"]):
                 shutil.rmtree(large)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -219,6 +219,7 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, 
     small_blocks(monkeypatch)
     frame = clusters(n_rows=300)
     frame.insert(0, "customer", [f"c{number}" for number in range(300)])
+    frame.loc[7, "customer"] = None
     folder = parquet(frame, tmp_path / "in")
     options = Options(k=3, id_column="customer", drop=("group",))
     for keep in ("all", "nothing"):
@@ -227,7 +228,7 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, 
     with_rows = relevance(tmp_path / "all")
     assert largest(with_rows.data[COLUMNS], frame[COLUMNS]) < 1e-12
     pd.testing.assert_frame_equal(lines(tmp_path / "all"), lines(tmp_path / "nothing"))
-    assert lines(tmp_path / "all")["customer"].tolist() == frame["customer"].tolist()
+    assert lines(tmp_path / "all")["customer"].tolist() == frame["customer"].fillna("row 8").tolist()
     same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
 
 
@@ -266,6 +267,8 @@ def test_the_command_line(folder, tmp_path, capsys, no_page):
     assert _exit_code([*arguments, "--resume"]) == 0
     assert "nothing was computed" in capsys.readouterr().err
     assert (out / "report.html").stat().st_mtime_ns == before
+    assert _exit_code([*arguments, "--resume", "--seed", "1"]) == 2
+    assert "is of another job, with another 'options'" in capsys.readouterr().err
     new = tmp_path / "new"
     model = ["--model", str(out / "model.npz"), "--engine", "process", "--out", str(new)]
     assert _exit_code(["explain", str(folder), *model, "--quiet"]) == 0

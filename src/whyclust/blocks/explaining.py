@@ -81,7 +81,13 @@ class Explainer:
 
     def names(self, frame: pd.DataFrame) -> pd.Index:
         """What rows are called: by their column, or by their numbers from 1 on."""
-        return frame.index + 1 if self.id_column is None else pd.Index(frame[self.id_column])
+        if self.id_column is None:
+            return frame.index + 1
+        ids = frame[self.id_column]
+        if not ids.isna().any():
+            return pd.Index(ids)
+        numbered = pd.Series([f"row {number + 1}" for number in frame.index], frame.index, dtype=object)
+        return pd.Index(ids.astype(object).where(ids.notna(), numbered))
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain rows of the table."""

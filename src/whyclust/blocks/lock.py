@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 NAME = ".whyclust.lock"
@@ -27,7 +27,7 @@ def locked(folder: Path) -> Iterator[None]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             if not _take(handle):
-                holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
+                holder = _holder(handle)
                 raise ValueError(
                     f"'{folder}' is being worked in ({holder}): wait for it to end, or name another --out."
                 )
@@ -39,11 +39,21 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)  # whoever held it has taken the file away: there may be another one by now
     try:
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
+        os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
         yield
     finally:
-        path.unlink(missing_ok=True)
+        # Taken away while it is held: whoever waits for it sees that it is another file by then.
+        with suppress(OSError):  # Windows keeps what is open
+            path.unlink()
         os.close(handle)
+
+
+def _holder(handle: int) -> str:
+    try:
+        told = os.read(handle, 200).decode(errors="replace").strip()
+    except OSError:  # Windows locks what is in the file, too
+        told = ""
+    return told or "another process"
 
 
 def _is_still(path: Path, handle: int) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whyclust import save
 from whyclust._versions import versions
 from whyclust.blocks.explaining import CLUSTERS, RELEVANCE, Explainer
-from whyclust.blocks.job import MANIFEST, Job, digest_of_json, read_manifest
+from whyclust.blocks.job import MANIFEST, UNFINISHED, Job, read_manifest, refuse_other_job
 from whyclust.blocks.source import Source
 from whyclust.command.by_block_fitting import BlockFit
 from whyclust.command.options import Options
@@ -61,13 +61,13 @@ def check_results(out: Path) -> None:
 
 
 def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
-    """What is told of a job that has been finished already, or None."""
+    """What is told of a job that has been finished already, or None; results of another are refused."""
     from whyclust import __version__
 
     known = read_manifest(out / MANIFEST)
-    here = json.loads(json.dumps({**defined, "version": __version__}))
-    if known is None or known["job"] != digest_of_json(here) or not (out / REPORT).exists():
+    if known is None or (out / UNFINISHED).exists() or not (out / REPORT).exists():
         return None
+    refuse_other_job(out, known, json.loads(json.dumps({**defined, "version": __version__})))
     return Found(out / REPORT, [f"'{out}' holds the results already: nothing was computed."], [], [])
 
 
