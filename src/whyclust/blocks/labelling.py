@@ -67,8 +67,8 @@ def block_label_counts(block: Block, name: str) -> dict[Any, int]:
 def shares_of(counts: Mapping[Any, int]) -> dict[Any, float]:
     """The share of each label's rows to draw: rare labels are drawn more often, so that none is missed.
 
-    >>> shares_of({"a": 1_000_000, "b": 400})
-    {'a': 0.009996001599360256, 'b': 0.5}
+    >>> shares_of({"a": 999_600, "b": 400})
+    {'a': 0.01, 'b': 0.5}
     """
     usual = SURROGATE_ROWS / sum(counts.values())
     return {label: min(1.0, max(usual, FEWEST_OF_A_LABEL / count)) for label, count in counts.items()}
