@@ -1,5 +1,6 @@
 """Blocks, what is kept of them, and k-means by sums over them."""
 
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from sklearn.cluster import KMeans
 
@@ -52,6 +54,23 @@ def test_blocks_hold_all_rows_once_and_in_order(table):
     assert len(firsts) > len(source.blocks)
     whole = pd.concat([part for block in source.blocks for _, part in block.frames()])
     pd.testing.assert_frame_equal(whole, frame, check_index_type=False)
+
+
+def test_a_row_group_is_not_read_at_once(tmp_path):
+    """Its memory is that of a batch and of the columns' buffers, not that of the row group."""
+    columns = {f"x{number}": np.random.default_rng(number).normal(size=400_000) for number in range(20)}
+    path = tmp_path / "one.parquet"
+    pa.parquet.write_table(pa.table(columns), path, row_group_size=400_000, use_dictionary=False)
+    del columns
+    source = find_source([path])
+    (block,) = source.blocks
+    pool = pa.default_memory_pool()
+    before, most = pool.bytes_allocated(), 0
+    for _, batch in dataclasses.replace(block, batch_rows=10_000).batches():
+        most = max(most, pool.bytes_allocated() - before)
+        assert batch.num_rows <= 10_000
+    # The row group has 64 MB, a batch 1.6 MB, the buffers of all columns 5 MB.
+    assert 1.6e6 < most < 20e6
 
 
 def test_arrow_files_and_csv_have_the_same_rows(tmp_path, monkeypatch):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BLOCK_NUMBERS = 20_000_000
 # Numbers of a batch, the part of a block that is in memory: 40 MB in double precision.
 BATCH_NUMBERS = 5_000_000
+# Bytes of each column of a row group that are read at a time.
+COLUMN_BYTES = 1 << 18
 PARQUET, ARROW, CSV = "Parquet", "Arrow", "CSV"
 KINDS = {
     ".parquet": PARQUET,
@@ -54,8 +56,8 @@ class Piece:
         if self.kind == PARQUET:
             import pyarrow.parquet as pq
 
-            # Not read ahead: a row group may be larger than the memory that a worker has.
-            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+            # Neither read ahead nor at once: a row group may be larger than the memory that a worker has.
+            with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=COLUMN_BYTES) as file:
                 groups = list(range(self.start, self.stop))
                 names = None if columns is None else list(columns)
                 yield from file.iter_batches(most, row_groups=groups, columns=names, use_threads=False)
