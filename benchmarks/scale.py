@@ -27,7 +27,7 @@ from running_parts.running import arguments, target_of, tell
 from scale_parts.pages import page
 from scale_parts.tables import make
 
-USUAL = {"rows": 500_000, "columns": 50, "clusters": 10}
+USUAL = {"rows": 250_000, "columns": 50, "clusters": 10}
 GROWING = {"rows": (250_000, 500_000, 1_000_000, 2_000_000), "columns": (12, 25, 50), "clusters": (5, 10, 20)}
 WORKERS = (1, 2)
 BY_MODEL = 1_000_000
