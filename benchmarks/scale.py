@@ -58,7 +58,8 @@ def planned(options: Any) -> dict[str, dict[str, Any]]:
         for size in sizes:
             add("blocks", **{what: size})
     for workers in () if options.quick else WORKERS:
-        add("blocks", "processes", workers=workers)
+        # Several blocks: a smaller table is one, and workers have nothing to share.
+        add("blocks", "processes", workers=workers, rows=max(GROWING["rows"]))
     return runs
 
 
