@@ -183,8 +183,10 @@ class IDC(PretrainedClusterer):
 
     def _few_rows(self, n_features: int) -> bool:
         """Whether the table of the fit has fewer rows than columns."""
-        n_rows = getattr(self, "_n_rows", None)  # of the fit at hand; else of the one that is over
-        return (len(self.labels_) if n_rows is None else n_rows) < n_features
+        n_rows = getattr(self, "_n_rows", None)  # of the fit at hand, or else of the one that is over
+        if n_rows is None:
+            n_rows = len(self.labels_) if hasattr(self, "labels_") else n_features
+        return bool(n_rows < n_features)
 
     def _layers(self, n_features: int) -> list[int]:
         # With any hidden layer an autoencoder knows a hundred rows of thousands of columns by heart, and the
