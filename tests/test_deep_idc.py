@@ -740,6 +740,15 @@ def test_few_rows_and_many_columns():
     assert model.local_gates(X).shape == X.shape
 
 
+class OpenGates(IDC):
+    """Gates that begin far beyond open, so that the noise of a few steps shuts none."""
+
+    def _model(self, n_features, generator):
+        model = super()._model(n_features, generator)
+        torch.nn.init.constant_(model.gating[-1].bias, 50.0)
+        return model
+
+
 def test_gates_that_are_all_shut_or_all_open_are_reported(table):
     told = r"The gates have collapsed: all are shut .*lower sparsity \(it was 1e\+04\)"
     settings = {**SMALL, "pretrain_epochs": 60, "epochs": 2, "learning_rate": 1e-2}
@@ -751,9 +760,10 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
         assert model.n_open_ == 0
         assert len(model.selected_features_) == 0
         assert not wc.explain(model, table).values.any()
-        model = IDC(2, **SMALL).fit(table)
-        model._gates_at = 1.0, 1.0
-        assert "all are open for all rows" in list(model._complaints())[-1]
+        with pytest.warns(UserWarning, match=r"all are open for all rows.*raise sparsity \(it was 0\)"):
+            model = OpenGates(2, **SMALL, sparsity=0.0, diversity=0.0).fit(table)
+        np.testing.assert_array_equal(model.local_gates(table), np.ones_like(table))
+        assert len(model.selected_features_) == table.shape[1]
 
 
 @pytest.mark.parametrize(
