@@ -445,7 +445,9 @@ def test_a_head_may_begin_with_k_means():
     rng = np.random.default_rng(0)
     members = np.repeat([0, 1, 2], [30, 20, 10])
     seen = np.eye(3)[members] + 0.01 * rng.normal(size=(60, 3))
-    points = torch.from_numpy((3.0 * np.eye(3)[:, [1, 2, 0]][members] + rng.normal(size=(60, 3))).astype("f4"))
+    points = torch.from_numpy(
+        (3.0 * np.eye(3)[:, [1, 2, 0]][members] + rng.normal(size=(60, 3))).astype("f4")
+    )
     head = dense([3, 16, 3], "relu", batch_norm=True)
     k_means_start(
         head,

@@ -52,6 +52,10 @@ class IDC(PretrainedClusterer):
     :meth:`local_gates` tells which columns a row was clustered by, ``global_gates_`` which ones drive a
     cluster. Gates multiply columns, so a shut one is a column of zeros: standardise columns first.
 
+    Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no hidden
+    layers unless `hidden` gives them, gates move for all rows together, and the head begins with k-means and
+    sees all rows in each step.
+
     Parameters
     ----------
     gates : bool
@@ -182,7 +186,9 @@ class IDC(PretrainedClusterer):
         self._members = groups_of(self.groups, table, None if names is None else list(names))
 
     def _few_rows(self, n_features: int) -> bool:
-        """Whether the table of the fit has fewer rows than columns."""
+        """Whether the table of the fit has fewer rows than columns; of images that is not asked."""
+        if self.image_shape is not None:
+            return False
         n_rows = getattr(self, "_n_rows", None)  # of the fit at hand, or else of the one that is over
         if n_rows is None:
             n_rows = len(self.labels_) if hasattr(self, "labels_") else n_features
@@ -191,7 +197,7 @@ class IDC(PretrainedClusterer):
     def _layers(self, n_features: int) -> list[int]:
         # With any hidden layer an autoencoder knows a hundred rows of thousands of columns by heart, and the
         # embedding tells rows apart instead of clusters (docs/measurements.md).
-        if self.hidden is None and self.image_shape is None and self._few_rows(n_features):
+        if self.hidden is None and self._few_rows(n_features):
             return []
         return super()._layers(n_features)
 
