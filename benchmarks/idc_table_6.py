@@ -206,10 +206,10 @@ def page(result: dict[str, Any]) -> str:
             f"""Accuracy × 100, mean ± standard deviation over seeds; in brackets the paper's, which is of the
             best epoch by accuracy. IDC with {runs[0]["pretraining"]} and {runs[0]["epochs"]} epochs of steps
             of {BATCH} rows, asked for as many open gates as the paper's has. CAE learns at ten times its
-            authors' rate for 600 epochs, after which its neurons need not have decided. All sets have fewer rows
-            than columns, where IDC's autoencoder is linear, its gates move for all rows together, and its head
-            begins with k-means; earlier networks had hidden layers and knew rows by heart. pollen and pbmc68k
-            stand in for sets that are not at hand. In round brackets is the number of
+            authors' rate for 600 epochs, after which its neurons need not have decided. All sets have fewer
+            rows than columns, where IDC's autoencoder is linear, its gates move for all rows together and its
+            head begins with k-means; earlier networks had hidden layers and knew rows by heart. pollen and
+            pbmc68k stand in for sets that are not at hand. In round brackets is the number of
             seeds where there are fewer than five."""
         ),
         "",

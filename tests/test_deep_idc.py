@@ -441,7 +441,7 @@ def test_the_best_start_of_a_head_is_kept(prefers):
 
 
 def test_a_head_may_begin_with_k_means():
-    """It has their clusters, and k-means is that of the directions: the points are all alike but for noise."""
+    """It has their clusters, which are those of the directions; the points are only what the head sees."""
     rng = np.random.default_rng(0)
     members = np.repeat([0, 1, 2], [30, 20, 10])
     seen = np.eye(3)[members] + 0.01 * rng.normal(size=(60, 3))

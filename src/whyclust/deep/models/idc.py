@@ -52,9 +52,9 @@ class IDC(PretrainedClusterer):
     :meth:`local_gates` tells which columns a row was clustered by, ``global_gates_`` which ones drive a
     cluster. Gates multiply columns, so a shut one is a column of zeros: standardise columns first.
 
-    Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no hidden
-    layers unless `hidden` gives them, gates move for all rows together, and the head begins with k-means and
-    sees all rows in each step.
+    Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no
+    hidden layers unless `hidden` gives them, gates move for all rows together, and the head begins with
+    k-means and sees all rows in each step.
 
     Parameters
     ----------
