@@ -31,7 +31,7 @@ from whyclust.deep.models.coding_rate import (  # noqa: E402
 )
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
-from whyclust.deep.models.head_starts import best_start  # noqa: E402
+from whyclust.deep.models.head_starts import best_start, k_means_start  # noqa: E402
 from whyclust.deep.models.sparsity import Sparsity  # noqa: E402
 from whyclust.deep.models.stochastic_gates import (  # noqa: E402
     bounded,
@@ -182,11 +182,21 @@ def test_mu_is_bounded_and_finds_back():
 @pytest.mark.parametrize(("d", "n_hidden", "parts"), [(100, 64, (1.0, 1.0)), (7840, 2048, (0.1, 0.25))])
 def test_gates_of_wide_tables_learn_slowly(d, n_hidden, parts):
     network = gating_network(d, n_hidden, d, generator())
-    rates = {id(group["params"][0]): group["lr"] for group in learning_rates(network, 0.01)}
+    rates = {id(group["params"][0]): group["lr"] for group in learning_rates(network, 0.01, few_rows=False)}
     assert len(rates) == len(list(network.parameters()))
     for layer, part in zip((network[0], network[2]), parts, strict=True):
         assert rates[id(layer.weight)] == pytest.approx(0.01 * part)
         assert rates[id(layer.bias)] == 0.01
+
+
+@pytest.mark.parametrize(("d", "n_hidden"), [(4, 8), (100, 64), (7840, 2048)])
+def test_gates_of_few_rows_move_as_much_by_the_bias_as_by_the_weights(d, n_hidden):
+    network = gating_network(d, n_hidden, d, generator())
+    rates = {id(group["params"][0]): group["lr"] for group in learning_rates(network, 0.01, few_rows=True)}
+    for layer, n_inputs in zip((network[0], network[2]), (d, n_hidden), strict=True):
+        assert rates[id(layer.bias)] == pytest.approx(0.1)
+        # A sum of inputs of size one moves by as many rates; no rate is above the usual one.
+        assert rates[id(layer.weight)] == pytest.approx(min(0.01, 0.1 / n_inputs))
 
 
 def test_directions_from_zero_and_from_beside_all_points():
@@ -430,6 +440,31 @@ def test_the_best_start_of_a_head_is_kept(prefers):
         np.testing.assert_array_equal(head.state_dict()[name], value, err_msg=name)
 
 
+def test_a_head_may_begin_with_k_means():
+    """It has their clusters, which are those of the directions; the points are only what the head sees."""
+    rng = np.random.default_rng(0)
+    members = np.repeat([0, 1, 2], [30, 20, 10])
+    seen = np.eye(3)[members] + 0.01 * rng.normal(size=(60, 3))
+    points = torch.from_numpy(
+        (3.0 * np.eye(3)[:, [1, 2, 0]][members] + rng.normal(size=(60, 3))).astype("f4")
+    )
+    head = dense([3, 16, 3], "relu", batch_norm=True)
+    k_means_start(
+        head,
+        points,
+        torch.from_numpy(seen.astype(np.float32)),
+        steps=60,
+        batch_size=1024,
+        optimizer=lambda: torch.optim.Adam(head.parameters(), lr=1e-2),
+        generator=generator(),
+    )
+    labels = head(points).argmax(dim=1).numpy()
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (members, labels), 1)
+    assert counts[linear_sum_assignment(-counts)].sum() >= 58
+    assert all(parameter.grad is None or not parameter.grad.any() for parameter in head.parameters())
+
+
 def accuracy(y, labels):
     counts = np.zeros((4, 4))
     np.add.at(counts, (y, labels), 1)
@@ -621,6 +656,81 @@ def test_groups_by_name(table):
 # --- bad input -------------------------------------------------------------------------------------
 
 
+def genes(n=60, d=240, seed=0):
+    """Three clusters, each with 20 columns of its own that it raises; all others are noise."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, d))
+    for cluster in range(3):
+        X[y == cluster, 20 * cluster : 20 * cluster + 20] += 2.5
+    return ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32), y
+
+
+@collapse_may_be
+def test_few_rows_take_a_linear_autoencoder_unless_layers_are_given(tmp_path):
+    X = genes()[0]
+    settings = {"pretrain_epochs": 2, "epochs": 1, "random_state": 0}
+    linear, deep = IDC(3, **settings).fit(X), IDC(3, hidden=(8,), **settings).fit(X)
+    assert [type(layer).__name__ for layer in linear.model_.autoencoder.encoder] == ["Linear"]
+    assert deep.model_.autoencoder.encoder[0].out_features == 8
+    many = IDC(3, **settings).fit(np.tile(X[:, :60], (1, 1)))  # as many columns as rows
+    assert many.model_.autoencoder.encoder[0].out_features == 128
+    again = wc.load(wc.save(linear, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(again.predict_proba(X), linear.predict_proba(X))
+    # A table with more rows is no longer one of few, whatever was fitted before.
+    linear.fit(np.tile(X, (5, 1)))
+    assert linear.model_.autoencoder.encoder[0].out_features == 256
+    np.testing.assert_array_equal(wc.load(wc.save(linear, tmp_path / "n.npz")).labels_, linear.labels_)
+
+
+def test_gates_of_few_rows_hold_for_new_rows():
+    """They used to know their rows one by one: those of new rows were all open."""
+    X, y = genes(90)
+    settings = {"n_features": 30, "pretrain_epochs": 60, "epochs": 20, "batch_size": 15}
+    model = IDC(3, **settings, random_state=0).fit(X[:60])
+    assert 20 < model.n_open_ < 45
+    new = (model.local_gates(X[60:]) > 0).sum(axis=1).mean()
+    assert 20 < new < 45
+    assert accuracy(y[60:], model.predict(X[60:])) > 0.9
+    # Columns that tell nothing are shut.
+    assert (model.cluster_gates_.max(axis=0) > 0.5)[60:].mean() < 0.05
+
+
+def test_the_head_of_few_rows_sees_all_rows():
+    """One that sees four rows of a cluster minimises something else: the loss of the table rises."""
+    X = genes()[0]
+    estimator = IDC(3, hidden=(8,), batch_size=8, epochs=2, random_state=0)
+    estimator._n_rows = len(X)
+    model = module(X.shape[1], estimator)
+    assert model.few_rows
+    x = torch.from_numpy(X)
+    part = Batch(x[:8], torch.arange(8), x, 0, 0.0, generator(3))
+    found = float(model.clustering_loss(part)["coding"].detach())
+    twin = module(X.shape[1], estimator)
+    drawn = generator(3)
+    order = torch.randperm(len(x), generator=drawn)
+    with torch.no_grad():
+        twin.eval()
+        z = twin.embed(x)
+        twin.train()
+        shares = gumbel_softmax(twin.head(z[order]), 1.0, drawn).double().numpy()
+    points = literal_directions(z.double().numpy(), "rays")[order]
+    rates = literal_rates(points, shares, points.shape[1] / 0.1)
+    assert found == pytest.approx(float(shares.mean(axis=0) @ rates), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_columns", [3, 40])
+def test_rows_that_are_all_alike_end_in_one_cluster_and_a_warning(n_columns):
+    X = np.ones((20, n_columns), dtype=np.float32)
+    settings = {"epochs": 20, "pretrain_epochs": 5, "batch_size": 10, "random_state": 0}
+    with pytest.warns(UserWarning, match="The clusters have collapsed: 2 of 3 clusters are empty"):
+        model = IDC(3, **settings).fit(X)
+    assert len(set(model.labels_)) == 1
+    assert len(model.empty_clusters_) == 2
+    for values in (model.predict_proba(X), model.global_gates_, wc.explain(model, X).values):
+        assert np.isfinite(values).all()
+
+
 @collapse_may_be
 def test_few_rows_and_many_columns():
     rng = np.random.default_rng(0)
@@ -630,6 +740,15 @@ def test_few_rows_and_many_columns():
     assert np.isfinite(model.predict_proba(X)).all()
     assert np.isfinite(wc.explain(model, X).values).all()
     assert model.local_gates(X).shape == X.shape
+
+
+class OpenGates(IDC):
+    """Gates that begin far beyond open, so that the noise of a few steps shuts none."""
+
+    def _model(self, n_features, generator):
+        model = super()._model(n_features, generator)
+        torch.nn.init.constant_(model.gating[-1].bias, 50.0)
+        return model
 
 
 def test_gates_that_are_all_shut_or_all_open_are_reported(table):
@@ -643,9 +762,10 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
         assert model.n_open_ == 0
         assert len(model.selected_features_) == 0
         assert not wc.explain(model, table).values.any()
-        model = IDC(2, **SMALL).fit(table)
-        model._gates_at = 1.0, 1.0
-        assert "all are open for all rows" in list(model._complaints())[-1]
+        with pytest.warns(UserWarning, match=r"all are open for all rows.*raise sparsity \(it was 0\)"):
+            model = OpenGates(2, **SMALL, sparsity=0.0, diversity=0.0).fit(table)
+        np.testing.assert_array_equal(model.local_gates(table), np.ones_like(table))
+        assert len(model.selected_features_) == table.shape[1]
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ class CentroidModel(DeepModel):
         """Set some of the centroids by k-means on embedded rows."""
         points = self.space.points(z)
         refuse_infinite(points)
-        found, labels = _k_means(points, len(self.centers[which]), **settings)
+        found, labels = k_means(points, len(self.centers[which]), **settings)
         self.centers.data[which] = self.space.centers(found.to(self.centers), z, labels.to(z.device))
 
     def seed_empty(self, empty: list[int], z: Tensor) -> None:
@@ -255,7 +255,7 @@ def rows_encoded(model: DeepModel, data: Tensor, block: int = 4096) -> Tensor:
     return torch.cat([encoder(part) for part in data.split(block)])
 
 
-def _k_means(points: Tensor, n_clusters: int, **settings: Any) -> tuple[Tensor, Tensor]:
+def k_means(points: Tensor, n_clusters: int, **settings: Any) -> tuple[Tensor, Tensor]:
     """Centroids of k-means, and the labels of the points."""
     model = KMeans(n_clusters, **settings)
     # One thread: sums in the order of several are not the same twice. Too few distinct rows are

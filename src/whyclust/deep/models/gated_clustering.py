@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from whyclust.deep.models.coding_rate import coding_rate, directions, gumbel_softmax, head_loss
 from whyclust.deep.models.gated_network import GatedNetwork
-from whyclust.deep.models.head_starts import best_start
+from whyclust.deep.models.head_starts import best_start, k_means_start
 from whyclust.deep.models.sparsity import Sparsity
 from whyclust.deep.models.stochastic_gates import gate_noise, hard_gates, learning_rates, open_probability
 from whyclust.deep.networks.autoencoders import Autoencoder
@@ -31,6 +31,8 @@ _OF_HEAD, _OF_GLOBAL = 10.0, 100.0
 _LAST_RATE = 1e-3
 # Heads that are begun, each with this part of the steps of stage 2.
 _STARTS, _SHARE_OF_STARTS = 5, 10
+# Rows of a step of the head, at most, where rows are fewer than columns.
+_ROWS_OF_HEAD = 1024
 _BLOCK = 4096
 
 
@@ -63,10 +65,21 @@ FORMS = {"paper": Form(0.5, 0.5, False, False, 0.2), "released": Form(0.25, 1.0,
 
 
 class GatedClusteringModel(GatedNetwork):
-    """The network of IDC with its losses and phases; arguments as for :class:`GatedNetwork`."""
+    """The network of IDC with its losses and phases.
 
-    def __init__(self, autoencoder: Autoencoder, n_features: int, settings: Any, *others: Any) -> None:
+    Parameters
+    ----------
+    few_rows : bool
+        Whether the table has fewer rows than columns.
+    autoencoder, n_features, settings, *others
+        As for :class:`GatedNetwork`.
+    """
+
+    def __init__(
+        self, autoencoder: Autoencoder, n_features: int, settings: Any, *others: Any, few_rows: bool
+    ) -> None:
         super().__init__(autoencoder, n_features, settings, *others)
+        self.few_rows = few_rows
         self.n_columns = n_features
         self.form = FORMS[settings.form]
         self.sparsity = Sparsity(settings, n_features)
@@ -150,7 +163,10 @@ class GatedClusteringModel(GatedNetwork):
         """Eq. (6), of directions of the embedding and Gumbel's memberships."""
         self.remember(batch.data)
         _, z, h = self.rows
-        return {"coding": self.coding(h[batch.rows], self.head(z[batch.rows]), batch.generator)}
+        rows = batch.rows
+        if self.few_rows:
+            rows = torch.randperm(len(z), generator=batch.generator)[: self.rows_of_head].to(z.device)
+        return {"coding": self.coding(h[rows], self.head(z[rows]), batch.generator)}
 
     def directions(self, z: Tensor) -> Tensor:
         """What coding rates are taken of: h of Eq. (6), given the embedding of all rows."""
@@ -166,20 +182,26 @@ class GatedClusteringModel(GatedNetwork):
         return head_loss(h, shares, h.shape[1] / _HEAD_ERROR, printed=self.settings.coding == "printed")
 
     def begin_clusters(self, data: Tensor, generator: torch.Generator) -> None:
-        """Take the best of some heads, each trained for a part of the phase."""
+        """Begin with k-means where rows are few, or else with the best of some heads."""
         self.remember(data)
         steps = self.settings.epochs * -(-len(data) // self.batch_size) // _SHARE_OF_STARTS
-        if steps:
+        _, z, h = self.rows
+        common: dict[str, Any] = {
+            "steps": steps,
+            "batch_size": self.rows_of_head,
+            "optimizer": lambda: self.of_head.build(list(self.head.parameters())),
+            "generator": generator,
+        }
+        if steps and self.few_rows:
+            k_means_start(self.head, z, h, **common)
+        elif steps:
             best_start(
                 self.head,
-                self.rows[1],
-                lambda rows, logits: self.coding(self.rows[2][rows], logits, generator),
-                lambda logits: self.coding(self.rows[2], logits),
+                z,
+                lambda rows, logits: self.coding(h[rows], logits, generator),
+                lambda logits: self.coding(h, logits),
                 starts=_STARTS,
-                steps=steps,
-                batch_size=self.batch_size,
-                optimizer=lambda: self.of_head.build(list(self.head.parameters())),
-                generator=generator,
+                **common,
             )
 
     @property
@@ -191,6 +213,16 @@ class GatedClusteringModel(GatedNetwork):
     def batch_size(self) -> int:
         """Rows of a step, at most; None stands for all rows at once."""
         return self.settings.batch_size or 2**31 - 1
+
+    @property
+    def rows_of_head(self) -> int:
+        """Rows of a step of the head, at most.
+
+        Of a few rows in each cluster coding rates are not those of the clusters: the loss of batches falls
+        while that of the table rises. So where rows are few a step takes all of them; they are embedded
+        already.
+        """
+        return _ROWS_OF_HEAD if self.few_rows else self.batch_size
 
     def global_loss(self, batch: Batch) -> Terms:
         """Cross-entropy of the classifier on x ⊙ z ⊙ z_G^k, and Eq. (3) of the clusters' gates."""
@@ -227,7 +259,7 @@ class GatedClusteringModel(GatedNetwork):
         rate = settings.learning_rate
         falls = Cosine(_LAST_RATE)
         coder = list(self.autoencoder.parameters())
-        gating = [] if self.gating is None else learning_rates(self.gating, rate)
+        gating = [] if self.gating is None else learning_rates(self.gating, rate, few_rows=self.few_rows)
         ungated = settings.pretrain_epochs - self.n_gate_epochs
         adam = Adam(rate, epsilon=1e-8)
         common = {"batch_size": self.batch_size, "patience": settings.patience}

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from torch import Tensor, nn
 
+from whyclust.deep.models.centroids import k_means
 from whyclust.deep.networks.autoencoders import initialise
 from whyclust.deep.training.phases import snapshot
 
@@ -25,6 +27,26 @@ def begin_head(head: nn.Sequential, generator: torch.Generator) -> None:
     for layer in head:
         if isinstance(layer, nn.BatchNorm1d):
             layer.reset_running_stats()
+
+
+def _train(
+    head: nn.Sequential,
+    points: Tensor,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    steps: int,
+    batch_size: int,
+    optimizer: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> None:
+    """Some steps down a loss of rows and their logits."""
+    head.train()
+    for _ in range(steps):
+        rows = torch.randperm(len(points), generator=generator)[:batch_size].to(points.device)
+        optimizer.zero_grad()
+        with torch.enable_grad():
+            loss(rows, head(points[rows])).backward()
+        optimizer.step()
+    head.eval()
 
 
 def best_start(
@@ -60,15 +82,7 @@ def best_start(
     best, state = (len(head[-1].weight), float("inf")), snapshot(head)
     for _ in range(starts):
         begin_head(head, generator)
-        moving = optimizer()
-        head.train()
-        for _ in range(steps):
-            rows = torch.randperm(len(points), generator=generator)[:batch_size].to(points.device)
-            moving.zero_grad()
-            with torch.enable_grad():
-                loss(rows, head(points[rows])).backward()
-            moving.step()
-        head.eval()
+        _train(head, points, loss, steps, batch_size, optimizer(), generator)
         logits = head(points)
         empty = logits.shape[1] - len(logits.argmax(dim=1).unique())
         found = empty, float(final(logits))
@@ -76,3 +90,43 @@ def best_start(
             best, state = found, snapshot(head)
     head.zero_grad()
     head.load_state_dict(state)
+
+
+def k_means_start(
+    head: nn.Sequential,
+    points: Tensor,
+    directions: Tensor,
+    *,
+    steps: int,
+    batch_size: int,
+    optimizer: Callable[[], torch.optim.Optimizer],
+    generator: torch.Generator,
+) -> None:
+    """Teach a head the clusters that k-means finds.
+
+    Parameters
+    ----------
+    head : nn.Sequential
+    points : Tensor of shape (n, p)
+        The embedding, which the head sees.
+    directions : Tensor of shape (n, q)
+        What k-means clusters: that of which coding rates are taken.
+    steps, batch_size : int
+    optimizer : callable
+        Makes one for the head.
+    generator : torch.Generator
+    """
+    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    _, labels = k_means(directions, len(head[-1].weight), n_init=10, random_state=seed)
+    labels = labels.to(points.device)
+    begin_head(head, generator)
+    _train(
+        head,
+        points,
+        lambda rows, logits: F.cross_entropy(logits, labels[rows]),
+        steps,
+        batch_size,
+        optimizer(),
+        generator,
+    )
+    head.zero_grad()

@@ -52,6 +52,10 @@ class IDC(PretrainedClusterer):
     :meth:`local_gates` tells which columns a row was clustered by, ``global_gates_`` which ones drive a
     cluster. Gates multiply columns, so a shut one is a column of zeros: standardise columns first.
 
+    Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no
+    hidden layers unless `hidden` gives them, gates move for all rows together, and the head begins with
+    k-means and sees all rows in each step.
+
     Parameters
     ----------
     gates : bool
@@ -173,12 +177,29 @@ class IDC(PretrainedClusterer):
 
     def _prepare(self, table: NDArray) -> None:
         super()._prepare(table)
+        self._n_rows = len(table)
         if isinstance(self.n_features, (int, np.integer)) and self.n_features > table.shape[1]:
             raise ValueError(
                 f"n_features={self.n_features!r}, more than the {table.shape[1]} columns of X: ask for fewer."
             )
         names = getattr(self, "feature_names_in_", None)
         self._members = groups_of(self.groups, table, None if names is None else list(names))
+
+    def _few_rows(self, n_features: int) -> bool:
+        """Whether the table of the fit has fewer rows than columns; of images that is not asked."""
+        if self.image_shape is not None:
+            return False
+        n_rows = getattr(self, "_n_rows", None)  # of the fit at hand, or else of the one that is over
+        if n_rows is None:
+            n_rows = len(self.labels_) if hasattr(self, "labels_") else n_features
+        return bool(n_rows < n_features)
+
+    def _layers(self, n_features: int) -> list[int]:
+        # With any hidden layer an autoencoder knows a hundred rows of thousands of columns by heart, and the
+        # embedding tells rows apart instead of clusters (docs/measurements.md).
+        if self.hidden is None and self._few_rows(n_features):
+            return []
+        return super()._layers(n_features)
 
     def _normalises_batches(self) -> bool:
         return True  # the head and the classifier do, whatever the autoencoder does
@@ -190,7 +211,10 @@ class IDC(PretrainedClusterer):
         sizes = (hidden[0], hidden[-1]) if dense else (usual, usual)
         members = getattr(self, "_members", getattr(self, "column_groups_", None))
         autoencoder = self._autoencoder(n_features, generator)
-        return GatedClusteringModel(autoencoder, n_features, self, members, sizes, generator)
+        few_rows = self._few_rows(n_features)
+        return GatedClusteringModel(
+            autoencoder, n_features, self, members, sizes, generator, few_rows=few_rows
+        )
 
     def _score(self, model: Any, data: Tensor, progress: Progress) -> float:
         z = rows_embedded(model, data)
@@ -220,7 +244,7 @@ class IDC(PretrainedClusterer):
         self.__dict__.pop("column_groups_", None)  # of an earlier fit
         if self._members is not None:
             self.column_groups_ = self._members
-        del self._members
+        del self._members, self._n_rows
 
     def _complaints(self) -> Iterator[str]:
         yield from super()._complaints()

@@ -21,6 +21,8 @@ from whyclust.propagate.torch_walk import register_rule
 _FIRST_SPREAD = 1e-3
 # Inputs of the gating network's layers for digits, in the paper.
 _USUAL_INPUTS = 784, 512
+# Rates by which a step moves a sum of the gating network, where rows are fewer than columns.
+_MOVED = 10.0
 
 
 def hard_gates(mu: Tensor, noise: Tensor | None = None) -> Tensor:
@@ -123,15 +125,22 @@ def bounded(mu: Tensor) -> Tensor:
     return _Bounded.apply(mu)
 
 
-def learning_rates(network: nn.Sequential, rate: float) -> list[dict[str, Any]]:
+def learning_rates(network: nn.Sequential, rate: float, *, few_rows: bool) -> list[dict[str, Any]]:
     """The network's parameters in groups for Adam, which moves weights by its rate, whatever their gradient.
 
     So a sum over d inputs moves by d rates in a step. Of more inputs than the paper's networks for digits
     have, rates fall as these rise, or one step would turn all gates at once.
+
+    Where rows are fewer than columns, that is not enough. A row's sum then moves by hundreds of rates and the
+    bias, which all rows share, by one: gates know their rows one by one, and those of a new row are all
+    open. So there weights and bias move a sum by the same.
     """
     groups: list[dict[str, Any]] = []
     for layer, usual in zip((network[0], network[2]), _USUAL_INPUTS, strict=True):
         n_inputs = layer.weight.shape[1]
-        groups.append({"params": [layer.weight], "lr": rate * min(1.0, usual / n_inputs)})
-        groups.append({"params": [layer.bias], "lr": rate})
+        of_weights, of_bias = rate * min(1.0, usual / n_inputs), rate
+        if few_rows:
+            of_weights, of_bias = min(of_weights, _MOVED * rate / n_inputs), _MOVED * rate
+        groups.append({"params": [layer.weight], "lr": of_weights})
+        groups.append({"params": [layer.bias], "lr": of_bias})
     return groups
