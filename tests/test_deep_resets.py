@@ -184,8 +184,8 @@ def test_what_the_optimiser_forgets(kind, table):
     with torch.no_grad():
         phase.begin(data, torch.Generator())
     progress = Progress(history={phase.name: {}})
-    loop._epoch(model, phase, data, torch.Generator(), optimizers, progress)
-    loop._epoch(model, phase, data, torch.Generator(), optimizers, progress)
+    loop._epoch(model, phase, data, torch.Generator(), optimizers, progress, loop.Team())
+    loop._epoch(model, phase, data, torch.Generator(), optimizers, progress, loop.Team())
     (optimizer,) = optimizers
     steps = {id(tensor): int(state["step"]) for tensor, state in optimizer.state.items()}
     for tensor in model.encoder.parameters():

@@ -77,9 +77,11 @@ def test_a_checkpoint_of_two_goes_on_alone(folder: Path) -> None:
 def test_what_cannot_be_shared_is_refused_in_every_process(folder: Path) -> None:
     told = [(folder / f"told-{rank}.txt").read_text(encoding="utf-8").splitlines() for rank in range(2)]
     assert told[0] == told[1]
-    joined, normalised, settings, data, _ = told[0]
+    joined, normalised, dropping, layers, settings, data, _ = told[0]
     assert joined.startswith("ClusteringModule cannot be trained by several processes")
-    assert "batch_norm=False" in normalised
+    assert "a layer BatchNorm1d" in normalised
+    assert "a layer Dropout" in dropping
+    assert layers.startswith("AutoencoderKMeans cannot be trained by several processes: layer_epochs=")
     assert "fit different models, settings or rows" in data
     assert "fit different models, settings or rows" in settings
 

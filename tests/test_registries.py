@@ -88,7 +88,7 @@ def test_a_clustering_of_the_command_line(tmp_path, monkeypatch, capsys):
     assert _exit_code(arguments) == 0
     assert json.loads((out / "summary.json").read_text())["computed"]["method"] == "mixture"
     assert _exit_code(["explain", str(table), "--method", "magic", "--out", str(out)]) == 2
-    assert "use one of kmeans, kernel, soft, mixture" in capsys.readouterr().err
+    assert "use one of kmeans, kernel, soft, minibatch, mixture" in capsys.readouterr().err
 
 
 def test_what_is_defined_again_takes_the_place_of_the_earlier(ex, tmp_path, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import whyclust as wc
 from whyclust.cluster import KernelKMeans, SoftKMeans
-from whyclust.network.blocks import Blocks
+from whyclust.network.blocks import Blocks, one_thread_products
 
 MODELS = {
     "k-means": lambda: KMeans(4, n_init=1, random_state=0),
@@ -128,3 +130,43 @@ def test_threads_of_the_user_get_what_one_thread_gets() -> None:
         after = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
     assert max(after) == 2
     assert all(np.array_equal(one, alone) for one in found)
+
+
+def products() -> int:
+    return max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+
+def test_the_limit_is_taken_once_and_given_back_by_the_last() -> None:
+    with threadpool_limits(2):
+        with one_thread_products() as first:
+            with one_thread_products() as second:
+                assert (first, second) == (2, 1)
+                assert products() == 1
+            assert products() == 1  # the first one is still there
+        assert products() == 2
+
+
+def test_numpy_warns_in_threads_as_it_was_told() -> None:
+    """What numpy does about overflows belongs to a context, which threads do not have by themselves."""
+    X = table()
+    net = wc.neuralize(MODELS["k-means"]().fit(X), X)
+    with threadpool_limits(2), np.errstate(divide="raise"):
+        told = list(Blocks.of(net, net.read(X)).each(lambda block: np.geterr()["divide"]))
+    assert set(told) == {"raise"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_in_the_middle_is_neither_stuck_nor_slow() -> None:
+    X = table()
+    net = wc.neuralize(MODELS["k-means"]().fit(X), X)
+    with threadpool_limits(2), one_thread_products(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                right = products() == 2 and np.isfinite(net.relevance(X).values).all()
+                code = 0 if right and products() == 2 else 1
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import torch
 from sklearn.datasets import make_blobs
 
 import whyclust as wc
@@ -47,6 +48,12 @@ def refusal(work: object) -> str:
     return "no error"
 
 
+def with_dropout() -> tuple[torch.nn.Module, torch.nn.Module]:
+    torch.manual_seed(0)  # the same weights in every process
+    encoder = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 3))
+    return encoder, torch.nn.Linear(3, 6)
+
+
 def main(folder: Path) -> None:
     rank = os.environ["RANK"]
     fitted(folder, rank)
@@ -54,6 +61,8 @@ def main(folder: Path) -> None:
     told = [
         refusal(lambda: ClusteringModule(3, epochs=1, verbose=None).fit(X)),
         refusal(lambda: DEC(3, batch_norm=True, **SMALL).fit(X)),
+        refusal(lambda: DEC(3, autoencoder=with_dropout(), **{**SMALL, "hidden": None}).fit(X)),
+        refusal(lambda: AutoencoderKMeans(3, layer_epochs=1, **SMALL).fit(X)),
         refusal(lambda: AutoencoderKMeans(3, **{**SMALL, "epochs": 2 + int(rank)}).fit(X)),
         refusal(lambda: AutoencoderKMeans(3, **SMALL).fit(X + int(rank))),
     ]

@@ -6,6 +6,7 @@ blocks add to is summed in their order. So the same numbers come out of one thre
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -46,20 +47,32 @@ class _OneThreadProducts:
     """
 
     def __init__(self) -> None:
+        self._forget()
+        # A fork has one thread: those that held the lock, or were to restore the limit, are not in it.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forget(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
         self._limit: Any = None
+
+    def _forked(self) -> None:
+        limit = self._limit
+        self._forget()
+        if limit is not None:
+            limit.restore_original_limits()
 
     @contextmanager
     def __call__(self) -> Iterator[int]:
         """Yield how many threads they took before: 1 for all but the first."""
         threads = 1
         with self._lock:
-            self._inside += 1
-            if self._inside == 1:
+            if self._inside == 0:
                 products = ThreadpoolController().select(user_api="blas")
                 threads = max((one["num_threads"] for one in products.info()), default=1)
                 self._limit = products.limit(limits=1)
+            self._inside += 1
         try:
             yield threads
         finally:
@@ -67,6 +80,7 @@ class _OneThreadProducts:
                 self._inside -= 1
                 if self._inside == 0:
                     self._limit.restore_original_limits()
+                    self._limit = None
 
 
 one_thread_products = _OneThreadProducts()

@@ -15,6 +15,11 @@ from whyclust.deep.training.phases import Adam, DeepModel, Phase
 
 
 class _AutoencoderKMeans(CentroidModel):
+    why_alone = (
+        "layer_epochs= leaves parts of rows out at random, which processes cannot share. Pretrain without "
+        "torchrun, save the model, and give it to the others as autoencoder="
+    )
+
     @property
     def rows_add_up(self) -> bool:  # type: ignore[override]
         """Not where single layers draw what they leave out."""

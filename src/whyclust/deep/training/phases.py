@@ -287,6 +287,7 @@ class DeepModel(nn.Module):
     # Whether losses are means over rows, draw nothing at random and join no rows: then several processes can
     # share a batch.
     rows_add_up: ClassVar[bool] = False
+    why_alone: ClassVar[str] = "its loss looks at all rows of a batch together. Run it without torchrun"
 
     def phases(self) -> list[Phase]:
         """The phases of a fit, in order."""

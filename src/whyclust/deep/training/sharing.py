@@ -72,6 +72,8 @@ class Team:
             return
         # The same loss reaches the same weights in every process, so the same ones have gradients.
         gradients = [tensor.grad for tensor in moved if tensor.grad is not None]
+        if not gradients:
+            return
         flat = torch.cat([gradient.flatten() for gradient in gradients]).mul_(weight)
         distributed.all_reduce(flat)
         for gradient, part in zip(gradients, flat.split([one.numel() for one in gradients]), strict=True):
@@ -120,7 +122,8 @@ def found_team(device: torch.device) -> Team:
     if not distributed.is_available():
         return Team()
     if not distributed.is_initialized():
-        if "RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        size = os.environ.get("WORLD_SIZE", "1")
+        if "RANK" not in os.environ or not size.isdigit() or int(size) < 2:
             return Team()
         distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     return Team(distributed.get_rank(), distributed.get_world_size(), device)
@@ -131,12 +134,11 @@ def refuse_joined_rows(model: DeepModel, team: Team, name: str) -> None:
     if team.size == 1:
         return
     if not model.rows_add_up:
+        raise ValueError(f"{name} cannot be trained by several processes: {model.why_alone}.")
+    drawing = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+    found = next((layer for layer in model.modules() if isinstance(layer, drawing)), None)
+    if found is not None:
         raise ValueError(
-            f"{name} cannot be trained by several processes: its loss looks at "
-            "all rows of a batch together. Run it without torchrun."
-        )
-    if any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in model.modules()):
-        raise ValueError(
-            "batch normalisation looks at all rows of a batch together, so that several processes would "
-            "train another model than one: use batch_norm=False, or run it without torchrun."
+            f"the autoencoder has a layer {type(found).__name__}, by which several processes would train "
+            "another model than one: leave it out (batch_norm=False), or run it without torchrun."
         )
