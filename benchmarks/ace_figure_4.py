@@ -59,15 +59,17 @@ def page(result: dict[str, Any]) -> str:
         "# Learning rates (Figure 4 of ACe/DeC)",
         "",
         one_line(
-            f"""NMI × 100, mean and 95 % interval over seeds, at learning rates of γ · 10⁻³, {EPOCHS} epochs
-            after the same pretraining."""
+            """NMI × 100, mean and 95 % interval over seeds, at learning rates of γ · 10⁻³, after the same
+            pretraining."""
         ),
         "",
     ]
-    for data in dict.fromkeys(run["data"] for run in runs):
-        own = of(runs, data=data)
+    parts = dict.fromkeys((run["data"], run["pretraining"], run["epochs"]) for run in runs)
+    for data, pretraining, epochs in parts:
+        own = of(runs, data=data, pretraining=pretraining, epochs=epochs)
         rates = sorted({run["gamma"] for run in own})
-        lines += [f"## {data}", "", f"| model | {' | '.join(f'γ = {rate}' for rate in rates)} | seeds |"]
+        lines += [f"## {data}, {pretraining} epochs of pretraining and {epochs} of the model", ""]
+        lines += [f"| model | {' | '.join(f'γ = {rate}' for rate in rates)} | seeds |"]
         lines += [f"|---|{'---|' * len(rates)}---|"]
         for model in MODELS:
             columns = [values(of(own, model=model, gamma=rate), "NMI") for rate in rates]
@@ -79,7 +81,10 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    options = arguments(__doc__ or "").parse_args()
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="of the models")
+    parser.add_argument("--pretraining", type=int, default=PRETRAINING, help="its epochs")
+    options = parser.parse_args()
     chosen = options.sets.split(",") if options.sets else SETS
     chosen, models, rates = (
         (("digits",), MODELS[:2], GAMMAS[:1]) if options.quick else (chosen, MODELS, GAMMAS)
@@ -90,8 +95,8 @@ def main() -> None:
             "model": model,
             "gamma": gamma,
             "seed": seed,
-            "pretraining": 2 if options.quick else PRETRAINING,
-            "epochs": 2 if options.quick else EPOCHS,
+            "pretraining": 2 if options.quick else options.pretraining,
+            "epochs": 2 if options.quick else options.epochs,
         }
         for data in chosen
         for seed in range(1 if options.quick else options.seeds or 3)
