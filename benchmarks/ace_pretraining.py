@@ -139,8 +139,8 @@ def page(result: dict[str, Any]) -> str:
         one_line(
             f"""NMI × 100; in brackets the paper's. Xie et al.'s recipe: each layer by itself with dropout
             {DROPOUT}, then all together for twice as many steps, batches of {BATCH}, Adam at {RATE:g} that
-            falls to a tenth after each 40 % of the steps; 'as a whole' takes as many steps in all. The paper has
-            50,000 steps a layer and 100,000 of all."""
+            falls to a tenth after each 40 % of the steps; 'as a whole' takes as many steps in all. The
+            paper has 50,000 steps a layer and 100,000 of all."""
         ),
         "",
         "| set | network | steps a layer | pretraining | squared error | "
