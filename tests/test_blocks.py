@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
+import time
 from functools import reduce
 from operator import add
 
@@ -19,7 +21,7 @@ from sklearn.cluster import KMeans
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest, parquet, small_blocks
 from whyclust.blocks import explain_frame, find_source
-from whyclust.blocks.engines import Processes, ThisProcess, engine_of
+from whyclust.blocks.engines import MOST_ATTEMPTS, Processes, ThisProcess, engine_of
 from whyclust.blocks.facts import BlockFacts, FactsState, block_facts, drawn, total, uniform
 from whyclust.blocks.job import Job, read_manifest
 from whyclust.blocks.k_means import Centers, block_sums, lloyd, mini_batches
@@ -359,6 +361,50 @@ def test_processes_give_results_in_order(table):
     finally:
         engine.close()
     assert abs(sum(expected) - len(source.blocks) - frame["a"].sum()) < 1e-8
+
+
+def deadly(number, folder):
+    """End the worker, once for each number; later, give it back."""
+    try:
+        (folder / str(number)).touch(exist_ok=False)
+    except FileExistsError:
+        return number
+    os._exit(1)
+
+
+def test_workers_may_be_killed_often_but_not_in_a_row(tmp_path):
+    """Each block ends a worker: more kills than are borne in a row, and none of them so."""
+    engine = Processes(1)
+    n_blocks = MOST_ATTEMPTS + 2
+    try:
+        assert list(engine.map(deadly, range(n_blocks), tmp_path)) == list(range(n_blocks))
+    finally:
+        engine.close()
+    assert len(list(tmp_path.iterdir())) == n_blocks
+
+
+def test_workers_end_with_the_process_that_asks():
+    code = (
+        "import os, time\n"
+        "from whyclust.blocks.engines import Processes\n"
+        "if __name__ == '__main__':\n"
+        "    engine = Processes(1)\n"
+        "    print(os.getpid(), *engine.map(pow, [3], 2), flush=True)\n"
+        "    print(next(iter(engine._pool._processes)), flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().split()[1] == "9"
+        worker = int(process.stdout.readline())
+    finally:
+        process.kill()
+    # The pipe is held by the worker, too: it is closed when both have ended.
+    assert process.communicate(timeout=60)[0] == ""
+    with pytest.raises(ProcessLookupError):
+        for _ in range(1000):
+            os.kill(worker, 0)
+            time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

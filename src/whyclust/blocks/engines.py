@@ -8,7 +8,9 @@ lost with them.
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -100,7 +102,7 @@ class Processes:
         if self._pool is None:
             # A fork of a process with threads may stand still for ever.
             spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.workers, mp_context=spawn, initializer=single_thread)
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=spawn, initializer=begin_worker)
         try:
             return self._pool.submit(function, block, state)
         except BrokenProcessPool as error:
@@ -114,6 +116,19 @@ class Processes:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+def begin_worker() -> None:
+    """Keep to one thread, and end when the process that asks is gone: nobody else would end the worker."""
+    single_thread()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def single_thread() -> None:
