@@ -124,6 +124,29 @@ def test_files_with_other_columns_are_refused(tmp_path, second, told):
         find_source([tmp_path])
 
 
+def test_the_index_of_pandas_is_told_apart(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    frame.to_parquet(tmp_path / "counted.parquet")
+    frame.set_axis([7, 3]).to_parquet(tmp_path / "numbers.parquet")
+    frame.set_axis(pd.Index([7, 3], name="customer")).to_parquet(tmp_path / "named.parquet")
+    found = {path.stem: find_source([path]).index for path in tmp_path.iterdir()}
+    assert found == {"counted": (), "numbers": ("__index_level_0__",), "named": ("customer",)}
+
+
+def test_csv_with_further_columns_is_refused(tmp_path):
+    (tmp_path / "0.csv").write_text("a\n1\n")
+    (tmp_path / "1.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="do not both have the column 'b': expected the same columns"):
+        find_source([tmp_path], staged=tmp_path / "staged")
+
+
+def test_columns_in_names_of_folders_are_refused(tmp_path):
+    parquet(pd.DataFrame({"a": [1.0]}), tmp_path / "x=1" / "city=Rome", n_files=1)
+    with pytest.raises(ValueError, match=r"keeps the column 'x' in the names of its folders \('x=1'\)"):
+        find_source([tmp_path])
+    assert find_source([tmp_path / "x=1" / "city=Rome"]).n_rows == 1
+
+
 def test_what_has_no_blocks_is_refused(tmp_path):
     (tmp_path / "table.xlsx").write_bytes(b"PK")
     with pytest.raises(ValueError, match="cannot be read by block: expected Parquet"):

@@ -243,6 +243,36 @@ def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
         wc.load(path)
 
 
+def test_the_index_of_pandas_is_no_feature(tmp_path, no_page):
+    frame = clusters(n_rows=120)[COLUMNS]
+    names = pd.Index(np.random.default_rng(0).permutation(120) + 7000, name="customer")
+    (tmp_path / "in").mkdir()
+    frame.set_axis(names).to_parquet(tmp_path / "in" / "rows.parquet")
+    options = Options(k=3, id_column="customer")
+    for out, asked in (("unnamed", Options(k=3)), ("named", options)):
+        explain_by_block([tmp_path / "in"], tmp_path / out, ThisProcess(), asked)
+        assert relevance(tmp_path / out).feature_names == COLUMNS
+    assert lines(tmp_path / "named")["customer"].tolist() == names.tolist()
+
+
+def test_results_among_the_files_are_refused(folder):
+    for out in (folder, folder / "out"):
+        before = sorted(folder.rglob("*"))
+        with pytest.raises(ValueError, match="is in the folder that is read"):
+            explain_by_block([folder], out, ThisProcess(), Options(k=3))
+        assert sorted(folder.rglob("*")) == before
+
+
+def test_files_that_change_meanwhile_are_refused(folder, tmp_path, no_page):
+    def change(message):
+        if message == "Explaining every row":
+            parquet(clusters(seed=1, gaps=True), folder)
+
+    with pytest.raises(ValueError, match=r"0\.parquet' was changed while it was read"):
+        explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3), progress=change)
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
 # ---- the command line ----
 
 

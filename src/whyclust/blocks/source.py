@@ -123,12 +123,15 @@ class Source:
     columns : tuple of str
     blocks : tuple of Block
     kind : str
+    index : tuple of str
+        Columns that pandas kept as the names of the rows: they may name them, and are no features.
     """
 
     files: tuple[tuple[str, int, int], ...]
     columns: tuple[str, ...]
     blocks: tuple[Block, ...]
     kind: str
+    index: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -149,6 +152,20 @@ def files_of(paths: Sequence[Path]) -> tuple[list[Path], str] | None:
         found += [one for one in inside if one.is_file() and not one.name.startswith((".", "_"))]
     kinds = {KINDS.get(path.suffix.lower()) for path in found}
     return (found, str(kinds.pop())) if len(kinds) == 1 and None not in kinds else None
+
+
+def refuse_partitions(paths: Sequence[Path], files: Sequence[Path]) -> None:
+    """Refuse folders whose names hold values of a column: no file has it."""
+    for path in paths:
+        for file in files:
+            if path.is_dir() and path in file.parents:
+                inside = file.relative_to(path).parent.parts
+                named = next((part for part in inside if "=" in part), None)
+                if named is not None:
+                    raise ValueError(
+                        f"'{path}' keeps the column '{named.partition('=')[0]}' in the names of its folders "
+                        f"('{named}'), which are not read by block: write it into the files as a column."
+                    )
 
 
 def marks_of(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
@@ -189,6 +206,7 @@ def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
             "Feather/Arrow or CSV files, or a folder with one kind of them."
         )
     files, kind = found
+    refuse_partitions(paths, files)
     marks = marks_of(files)
     if kind == CSV:
         if staged is None:
@@ -208,7 +226,13 @@ def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two columns of '{files[0]}' are called '{twice}': expected names of their own.")
-    return Source(marks, names, _blocks(pieces, len(names)), kind)
+    return Source(marks, names, _blocks(pieces, len(names)), kind, _index_of(first))
+
+
+def _index_of(schema: Any) -> tuple[str, ...]:
+    """Columns of a file that pandas takes for its index; one that is counted has none."""
+    told = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in told if isinstance(name, str) and name in schema.names)
 
 
 def _groups(path: Path, kind: str) -> tuple[Any, list[int]]:

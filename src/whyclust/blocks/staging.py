@@ -54,6 +54,7 @@ def _write(files: Sequence[Path], stream: Any) -> None:
                     if schema is None:
                         schema = batches.schema
                         writer = pq.ParquetWriter(stream, schema)
+                    _refuse_more(files[0], schema.names, file, batches.schema.names)
                     for batch in batches:
                         if batch.num_rows:
                             writer.write_batch(batch.select(schema.names).cast(schema))  # type: ignore[union-attr]
@@ -67,6 +68,16 @@ def _write(files: Sequence[Path], stream: Any) -> None:
     finally:
         if writer is not None:
             writer.close()
+
+
+def _refuse_more(one: Path, names: list[str], other: Path, found: list[str]) -> None:
+    """Refuse a file with columns that the first has not, and the other way round."""
+    if set(names) != set(found):
+        name = sorted(set(names) ^ set(found))[0]
+        raise ValueError(
+            f"'{one}' and '{other}' do not both have the column '{name}': expected the same columns in all "
+            "files."
+        )
 
 
 def _written(file: Path) -> tuple[str, str]:

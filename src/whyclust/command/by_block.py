@@ -108,6 +108,7 @@ def explain_by_block(
     check(options.method)
     choosing_k.check(options.k_by)
     check_results(out)
+    _refuse_inside(out, paths)
     found = files_of(paths)
     defined = {
         "options": asdict(options),
@@ -127,6 +128,15 @@ def explain_by_block(
         if network is None:
             return _fitted(job, source, engine, options, asked, progress)
         return _by_model(job, source, engine, options, asked, network, called, progress)
+
+
+def _refuse_inside(out: Path, paths: Sequence[Path]) -> None:
+    """Refuse results among the files that are read: the next run would read them, too."""
+    for path in paths:
+        if path.is_dir() and path.resolve() in (out.resolve(), *out.resolve().parents):
+            raise ValueError(
+                f"--out '{out}' is in the folder that is read, '{path}': name a folder outside of it."
+            )
 
 
 def _fitted(
@@ -198,9 +208,8 @@ def _share(source: Source) -> float:
 
 
 def _facts(job: Job, source: Source, options: Options, engine: Engine) -> BlockFacts:
-    names = candidates(
-        source.columns, columns=options.columns or None, drop=options.drop, aside=options.not_features
-    )
+    aside = [*options.not_features, *source.index]
+    names = candidates(source.columns, columns=options.columns or None, drop=options.drop, aside=aside)
     state = FactsState(tuple(names), tuple(options.not_features), _share(source))
     parts = job.run("facts", block_facts, source.blocks, state, engine)
     return total(BlockFacts.of_parts(part) for part in parts)
@@ -267,7 +276,19 @@ def _explained(
     summary = summary_of(moments, reduce(add, (part["typical"] for part in typical)), some)
     progress("Writing the report")
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
+    _refuse_changed(source)
     return write_found(job, source, options, asked, explainer, fit, summary, shown, notes, disagreeing)
+
+
+def _refuse_changed(source: Source) -> None:
+    """Refuse results of files of which some rows were read before, and some after a change."""
+    for path, *mark in source.files:
+        now = marks_of([Path(path)])[0][1:] if Path(path).exists() else ()
+        if tuple(mark) != now:
+            raise ValueError(
+                f"'{path}' was changed while it was read, so the results would mix two tables: take --out's "
+                "folder 'unfinished' away, and begin anew."
+            )
 
 
 def _total_of(parts: Iterable[dict[str, Any]]) -> tuple[ClusterMoments, list[str], int]:
