@@ -488,13 +488,75 @@ def test_a_part_that_has_changed_is_computed_again(table, tmp_path):
     assert [one["rows"] for one in found] == [block.n_rows for block in source.blocks]
 
 
+def writing(block, state):
+    """A part with a sealed file beside."""
+    from whyclust.saving.atomic import write_whole
+    from whyclust.saving.digest import seal, seal_of
+
+    table = pa.table({"rows": [block.n_rows]})
+
+    def fill(stream):
+        pyarrow.parquet.write_table(table, stream)
+        seal(stream)
+
+    counting(block, state)
+    name = f"{block.number}.parquet"
+    return {"files": {name: str(seal_of(write_whole(state / "unfinished" / name, fill)))}}
+
+
+def test_a_part_whose_files_are_others_is_computed_again(table, tmp_path):
+    _, source = table
+    job = Job(tmp_path, {"k": 3})
+    list(job.run("stage", writing, source.blocks, tmp_path, ThisProcess()))
+    other = dataclasses.replace(source.blocks[1], n_rows=12345)
+    writing(other, tmp_path)
+    (job.folder / "2.parquet").unlink()
+    before = len(computed(tmp_path))
+    again = Job(tmp_path, {"k": 3}, resume=True)
+    list(again.run("stage", writing, source.blocks, tmp_path, ThisProcess()))
+    assert computed(tmp_path)[before:] == [1, 2]
+
+
+def test_a_part_of_the_job_with_another_digest_is_computed_again(table, tmp_path):
+    """Whole, and of this job, stage and block, but not what the manifest tells of."""
+    from whyclust.blocks.job import Part
+    from whyclust.saving.files import save
+
+    _, source = table
+    job = Job(tmp_path, {"k": 3})
+    list(job.run("stage", counting, source.blocks, tmp_path, ThisProcess()))
+    save(Part(job.digest, "stage", 1, {"rows": 12345}), job.folder / "stage" / "000001.npz")
+    again = Job(tmp_path, {"k": 3}, resume=True)
+    found = list(again.run("stage", counting, source.blocks, tmp_path, ThisProcess()))
+    assert [one["rows"] for one in found] == [block.n_rows for block in source.blocks]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({"options": {"k": None, "seed": 0}}, {"options": {"k": 5, "seed": 0}}, "-k was not given, is 5"),
+        ({"options": {"k_by": "apart"}}, {"options": {"k_by": "elbow"}}, "--k-by was apart, is elbow"),
+        ({"options": {"drop": ["a"]}}, {"options": {"drop": ["a", "b"]}}, "--drop was a, is a,b"),
+        ({"options": {"drop": ["a" * 60]}}, {"options": {"drop": []}}, "--drop differs"),
+        ({"asked": {"names": {}}}, {"asked": {"names": {"0": "x"}}}, "--names was not given, is 0=x"),
+        ({"asked": {"rows": True}}, {"asked": {"rows": False}}, "--no-rows differs"),
+        ({"model": "1"}, {"model": "2"}, "--model differs"),
+        ({"asked": {"title": "a"}, "files": []}, {"asked": {"title": "b"}, "files": [1]}, "its files have"),
+    ],
+)
+def test_what_differs_is_told(tmp_path, before, now, told):
+    Job(tmp_path, before)
+    with pytest.raises(ValueError, match=rf"is of another job \({told}"):
+        Job(tmp_path, now, resume=True)
+
+
 def test_another_job_is_refused(tmp_path):
     Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
     with pytest.raises(ValueError, match="holds a job that was not finished: --resume goes on with it"):
         Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
-    with pytest.raises(ValueError, match=r"is of another job, with another 'k' \(3 there, 4 here\)"):
+    with pytest.raises(ValueError, match=r"is of another job \(-k was 3, is 4\): name"):
         Job(tmp_path, {"k": 4, "files": [["a", 1, 2]]}, resume=True)
-    with pytest.raises(ValueError, match="with files that have changed since, or others"):
+    with pytest.raises(ValueError, match="its files have changed since, or were others"):
         Job(tmp_path, {"k": 3, "files": [["a", 1, 3]]}, resume=True)
     path = tmp_path / "unfinished" / "manifest.json"
     path.write_text(path.read_text().replace('"k": 3', '"k": 4'))

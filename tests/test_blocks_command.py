@@ -298,11 +298,43 @@ def test_the_command_line(folder, tmp_path, capsys, no_page):
     assert "nothing was computed" in capsys.readouterr().err
     assert (out / "report.html").stat().st_mtime_ns == before
     assert _exit_code([*arguments, "--resume", "--seed", "1"]) == 2
-    assert "is of another job, with another 'options'" in capsys.readouterr().err
+    assert "is of another job (--seed was 0, is 1)" in capsys.readouterr().err
     new = tmp_path / "new"
     model = ["--model", str(out / "model.npz"), "--engine", "process", "--out", str(new)]
     assert _exit_code(["explain", str(folder), *model, "--quiet"]) == 0
     pd.testing.assert_frame_equal(lines(new), lines(out), check_dtype=False)
+
+
+def test_results_that_have_changed_are_not_taken_for_finished(folder, tmp_path, no_page):
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), Options(k=3))
+    files = [path for path in sorted(out.rglob("*")) if path.is_file() and path.name != "manifest.json"]
+    assert len(files) > 10
+    for path in (files[0], *(out / "relevance").glob("part-000001-0000.parquet"), out / "report.html"):
+        kept = path.read_bytes()
+        name = path.relative_to(out)
+        path.write_bytes(kept[:20] + bytes([kept[20] ^ 1 if len(kept) > 20 else 0]) + kept[21:])
+        with pytest.raises(ValueError, match=f"but '{name}' has changed since: run the command without"):
+            explain_by_block([folder], out, ThisProcess(), Options(k=3), resume=True)
+        path.unlink()
+        with pytest.raises(ValueError, match=f"but '{name}' is missing"):
+            explain_by_block([folder], out, ThisProcess(), Options(k=3), resume=True)
+        path.write_bytes(kept)
+    found = explain_by_block([folder], out, ThisProcess(), Options(k=3), resume=True)
+    assert "nothing was computed" in found.notes[0]
+
+
+def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    arguments = ["explain", str(folder), "-k", "3", "--engine", "process", "--out", str(out), "--quiet"]
+    with monkeypatch.context() as patched:
+        patched.setattr(by_block, "_shown", interrupted)
+        assert _exit_code(arguments) == 130
+    assert "what is finished is kept in" in capsys.readouterr().err
+    assert _exit_code([*arguments, "--resume"]) == 0
 
 
 @pytest.mark.parametrize(

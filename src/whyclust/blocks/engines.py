@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -120,6 +121,8 @@ class Processes:
 
 def begin_worker() -> None:
     """Keep to one thread, and end when the process that asks is gone: nobody else would end the worker."""
+    # Ctrl-C reaches all processes of a terminal: the one that asks tells of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     single_thread()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

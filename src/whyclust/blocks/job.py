@@ -87,6 +87,8 @@ class Job:
         self.folder = out / UNFINISHED
         self.defined = json.loads(json.dumps({**defined, "version": __version__}))
         self.digest = digest_of_json(self.defined)
+        #: Files of results, with their digests, once all of them are there.
+        self.results: dict[str, str] = {}
         self._parts: dict[str, dict[str, str]] = {}
         self._written = 0.0
         known = read_manifest(self.folder / MANIFEST)
@@ -97,7 +99,7 @@ class Job:
                     "folder away to begin anew, or name another --out."
                 )
             refuse_other_job(self.folder, known, self.defined)
-            self._parts = known["parts"]
+            self._parts, self.results = known["parts"], known.get("results", {})
             for stage in [self.folder, *(one for one in self.folder.iterdir() if one.is_dir())]:
                 clear_leftovers(stage)
         elif self.folder.exists() and any(self.folder.iterdir()):
@@ -192,7 +194,13 @@ class Job:
 
     def manifest(self) -> dict[str, Any]:
         """What the job is, and its parts with their digests."""
-        told = {"format": 1, "job": self.digest, "defined": self.defined, "parts": self._parts}
+        told = {
+            "format": 1,
+            "job": self.digest,
+            "defined": self.defined,
+            "parts": self._parts,
+            "results": self.results,
+        }
         return {**told, "sha256": digest_of_json(told)}
 
     def finish(self) -> None:
@@ -250,20 +258,49 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
     return found if right else None
 
 
+# What differs between two jobs, as the command line calls it; all else is called --like-this.
+_CALLED = {
+    "files": "files",
+    "k": "-k",
+    "keep": "--with-data or --no-relevance",
+    "rows": "--no-rows",
+    "title": "the title",
+    "version": "the version of whyclust",
+}
+_LONGEST_TOLD = 60
+
+
 def refuse_other_job(folder: Path, known: Mapping[str, Any], defined: Mapping[str, Any]) -> None:
     """Refuse a folder whose manifest is of another job, and say in what they differ."""
-    before = known["defined"]
-    differ = [key for key in sorted({*before, *defined}) if before.get(key) != defined.get(key)]
+    before, now = _options(known["defined"]), _options(defined)
+    differ = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
     if not differ:
         return
-    key = differ[0]
-    told = "" if key == "files" else f" ({_short(before.get(key))} there, {_short(defined.get(key))} here)"
-    what = "files that have changed since, or others" if key == "files" else f"another '{key}'"
-    raise ValueError(
-        f"'{folder}' is of another job, with {what}{told}: name another --out, or take the folder away."
-    )
+    # The title tells of files and names: what it is made of differs, too.
+    key = min(differ, key=lambda name: (name != "files", name == "title"))
+    called = _CALLED.get(key, f"--{key.replace('_', '-')}")
+    values = f"was {_told(before.get(key))}, is {_told(now.get(key))}"
+    if key == "files":
+        told = "its files have changed since, or were others"
+    elif key in ("model", "keep", "rows") or len(values) > _LONGEST_TOLD:
+        told = f"{called} differs"
+    else:
+        told = f"{called} {values}"
+    raise ValueError(f"'{folder}' is of another job ({told}): name another --out, or take the folder away.")
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) < 60 else text[:57] + "..."
+def _options(defined: Mapping[str, Any]) -> dict[str, Any]:
+    """What defines a job, without the groups in which it is kept."""
+    found: dict[str, Any] = {}
+    for key, value in defined.items():
+        found |= value if key in ("options", "asked") else {key: value}
+    return found
+
+
+def _told(value: Any) -> str:
+    """A value as it is typed."""
+    if isinstance(value, Mapping):
+        value = [f"{key}={name}" for key, name in value.items()]
+    if isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value)) or None
+    return "not given" if value is None else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import warnings
@@ -20,6 +21,7 @@ from whyclust.command.options import Options
 from whyclust.command.result_files import check_folder, strongest, write_json
 from whyclust.explaining.explanation import Explanation
 from whyclust.saving.atomic import write_whole
+from whyclust.saving.digest import is_changed, seal_of
 from whyclust.tables import Reading
 from whyclust.telling.summary import Summary
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from whyclust.command.by_block import Asked
 
 REPORT = "report.html"
+PARQUET = ".parquet"
 # In the order in which they are moved: who finds a new report finds the rest new, too.
 MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", MANIFEST, REPORT)
 # What the same command writes without blocks.
@@ -65,10 +68,25 @@ def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
     from whyclust import __version__
 
     known = read_manifest(out / MANIFEST)
-    if known is None or (out / UNFINISHED).exists() or not (out / REPORT).exists():
+    if known is None or (out / UNFINISHED).exists():
         return None
     refuse_other_job(out, known, json.loads(json.dumps({**defined, "version": __version__})))
+    for name, digest in known["results"].items():
+        path = out / name
+        if not path.exists() or (path.suffix == PARQUET and is_changed(path)) or _digest(path) != digest:
+            what = "has changed since" if path.exists() else "is missing"
+            raise ValueError(
+                f"'{out}' holds the results of this job, but '{name}' {what}: run the command without "
+                "--resume to compute them anew."
+            )
     return Found(out / REPORT, [f"'{out}' holds the results already: nothing was computed."], [], [])
+
+
+def _digest(path: Path) -> str:
+    """What tells a file from others: of Parquet, the digest inside."""
+    if path.suffix == PARQUET:
+        return str(seal_of(path))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def write_found(
@@ -150,6 +168,11 @@ def write_found(
         }
         found = [strongest(cluster) for cluster in summary.to_json()]
         write_json({"clusters": found, "computed": computed}, job.folder / "summary.json")
+        files = [
+            one for name in (RELEVANCE, CLUSTERS) for one in sorted((job.folder / name).glob("*.parquet"))
+        ]
+        files += [job.folder / name for name in ("model.npz", "summary.json", REPORT)]
+        job.results = {one.relative_to(job.folder).as_posix(): _digest(one) for one in files}
         job.write_manifest()
         job.keep("moving", True)
     for name in MOVED:

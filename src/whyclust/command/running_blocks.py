@@ -35,6 +35,7 @@ def run_by_block(
     how : ByBlock
     """
     from whyclust.blocks.engines import engine_of
+    from whyclust.blocks.job import UNFINISHED
     from whyclust.command.by_block import Asked, explain_by_block
     from whyclust.command.new_rows import load_model
     from whyclust.command.progress import shown
@@ -54,6 +55,15 @@ def run_by_block(
                 resume=how.resume,
                 progress=progress,
             )
+    except KeyboardInterrupt:
+        unfinished = out / UNFINISHED
+        if unfinished.exists():
+            typer.echo(
+                f"whyclust: interrupted: what is finished is kept in '{unfinished}', and the same command "
+                "with --resume goes on.",
+                err=True,
+            )
+        raise
     finally:
         engine.close()
     if quiet:
