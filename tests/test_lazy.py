@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest
@@ -99,6 +100,68 @@ def test_parts_are_saved(table, tmp_path):
     assert joined.values.dtype == np.float32
     assert largest(joined.values, wc.explain(model, frame).values) < 1e-4
     assert joined.index.tolist() == list(range(400))
+
+
+def test_a_folder_of_parts_is_told(table, tmp_path):
+    frame, model = table
+    folder = wc.explain(model, of_dask(frame, "frame"), background=frame).save(tmp_path / "parts")
+    with pytest.raises(ValueError, match=r"is a folder of parts: load one of them.*part-000000\.parquet'"):
+        wc.load(folder)
+
+
+def test_partitions_without_rows(table, tmp_path):
+    frame, model = table
+    rows = of_dask(frame, "frame")
+    kept = frame["a"] > frame["a"].iloc[:100].max()
+    whole = wc.explain(model, frame[kept])
+    found = wc.explain(model, rows[rows["a"] > frame["a"].iloc[:100].max()])
+    sizes = [len(part) for part in found]
+    assert len(sizes) < found.n_blocks
+    assert abs(found.network.beta - whole.beta) < BOUND
+    for name in PER_ROW:
+        assert largest(getattr(found, name).compute(), getattr(whole, name)) < BOUND
+        assert getattr(found, name).dtype == getattr(whole, name).dtype
+    assert [one.size for one in found.summary()] == [one.size for one in whole.summary()]
+    parts = [wc.load(path) for path in sorted(found.save(tmp_path / "parts").iterdir())]
+    assert [len(part) for part in parts] == sizes
+    with pytest.raises(ValueError, match="X has no rows"):
+        wc.explain(model, rows[rows["a"] > 1e9])
+
+
+def test_categories_that_the_model_knows_are_enough():
+    """Rows that dask makes up have a category that the encoder refuses."""
+    table = clusters(n_rows=200)[["a", "b", "colour"]]
+    prepare = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+    model = make_pipeline(prepare, KMeans(3, n_init=1, random_state=0)).fit(table)
+    whole = wc.explain(model, table)
+    found = wc.explain(model, dd.from_pandas(table, npartitions=3, sort=False))
+    assert repr(found) == "<LazyExplanation of 3 blocks, 3 columns, not computed>"
+    assert found.feature_names == whole.feature_names
+    assert largest(found.values.compute(), whole.values) < BOUND
+    assert [one.name for one in found.summary()] == [one.name for one in whole.summary()]
+
+
+def test_what_is_not_computed_names_compute(table):
+    frame, model = table
+    found = wc.explain(model, dd.from_pandas(frame, npartitions=1), beta=1.0)
+    assert "of 1 block, 6 columns" in repr(found)
+    for rows in (3, slice(5), [1, 2]):
+        with pytest.raises(TypeError, match=r"use compute\(\) first"):
+            found[rows]
+    for name in ("to_html", "to_pandas", "describe"):
+        with pytest.raises(AttributeError, match=rf"use compute\(\)\.{name}"):
+            getattr(found, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = found.nothing
+
+
+def test_errors_name_the_block(table):
+    frame, model = table
+    frame = frame.copy()
+    frame.iloc[399, 0] = np.nan
+    found = wc.explain(model, of_dask(frame, "frame"), beta=1.0)
+    with pytest.raises(ValueError, match="In block 7 of 7, whose rows are numbered by themselves: "):
+        found.compute()
 
 
 def test_nothing_is_computed_before_it_is_asked_for(table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from whyclust._checks import counted
 from whyclust.blocks.explaining import MEMBERS
 from whyclust.explaining.explain import explain
 from whyclust.explaining.explanation import Explanation
@@ -26,6 +27,9 @@ from whyclust.telling.summary import Summary, summary_of
 
 # What is the same for all rows, and so for all blocks.
 _ASKED = ("cluster", "against", "rule", "groups", "feature_names", "names", "absent")
+
+# What is told of rows as clusters, and not as numbers.
+_CLUSTERS = ("clusters", "competitors")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,6 +55,8 @@ class LazyExplanation:
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns."""
+        if self.asked.get("feature_names") is None and not self.asked.get("groups"):
+            return list(self.network.feature_names)
         return list(self._example.feature_names)
 
     @property
@@ -59,13 +65,29 @@ class LazyExplanation:
         return len(self._chunks())
 
     def __repr__(self) -> str:
-        return f"<LazyExplanation of {self.n_blocks} blocks, {len(self.feature_names)} columns, not computed>"
+        told = f"{counted(self.n_blocks, 'block')}, {counted(len(self.feature_names), 'column')}"
+        return f"<LazyExplanation of {told}, not computed>"
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (part.compute() for part in self._parts())
+        found = (part.compute() for part in self._parts())
+        return (part for part in found if part is not None)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(Explanation, name):
+            raise AttributeError(
+                f"'{name}' is of explanations in memory, and this one is not computed: use "
+                f"compute().{name}, or that of one block, next(iter(explanation)).{name}."
+            )
+        raise AttributeError(f"LazyExplanation has no attribute '{name}'.")
 
     def __getitem__(self, rows: Any) -> LazyExplanation:
         """Some of the rows, as dask chooses them: a slice or a mask of an array, a mask of a frame."""
+        lazy = hasattr(rows, "dask")
+        if isinstance(rows, (int, np.integer)) or (hasattr(self.data, "columns") and not lazy):
+            raise TypeError(
+                "Rows of an explanation that is not computed are chosen by a mask of dask, or from an array "
+                "by a slice: for others use compute() first, such as explanation.compute()[:5]."
+            )
         return replace(self, data=self.data[rows])
 
     # --- arrays of dask --------------------------------------------------------------------------
@@ -104,10 +126,10 @@ class LazyExplanation:
         import dask.array as da
         from dask import delayed
 
-        kind = getattr(self._example, name).dtype
+        kind = self.network.clusters.dtype if name in _CLUSTERS else np.dtype(float)
         taken = delayed(_taken)
         parts = [
-            da.from_delayed(taken(part, name), (length, *more), dtype=kind)
+            da.from_delayed(taken(part, name, more, kind), (length, *more), dtype=kind)
             for part, length in zip(self._parts(), self._known_lengths(), strict=True)
         ]
         return da.concatenate(parts, allow_unknown_chunksizes=True)
@@ -152,15 +174,20 @@ class LazyExplanation:
         from dask import delayed
 
         explaining = delayed(_explained)
-        return [explaining(self.network, chunk, self.asked) for chunk in self._chunks()]
+        chunks = self._chunks()
+        return [
+            explaining(self.network, chunk, self.asked, f"block {number} of {len(chunks)}")
+            for number, chunk in enumerate(chunks, start=1)
+        ]
 
     @property
     def _example(self) -> Explanation:
-        """A row of a part that has one: names and types are the same in all."""
-        shape = (1, self.network.features.n_columns)
-        frame = getattr(self.data, "_meta_nonempty", None)
-        rows = np.zeros(shape, dtype=self.data.dtype) if frame is None else frame[:1]
-        return _explained(self.network, rows, self.asked)
+        """The first part that has a row: names and the question are the same in all."""
+        # Rows that dask makes up may hold categories that the model refuses.
+        found = next(iter(self), None)
+        if found is None:
+            raise ValueError("X has no rows, expected one at least.")
+        return found[:1]
 
     def _known_lengths(self) -> list[float]:
         chunks = getattr(self.data, "chunks", None)
@@ -182,7 +209,7 @@ class LazyExplanation:
 
         found = delayed(function)
         parts = zip(self._parts(), firsts, strict=True)
-        return reduce(add, dask.compute(*(found(part, first, *more) for part, first in parts)))
+        return _total(dask.compute(*(found(part, first, *more) for part, first in parts)))
 
 
 def chunks_of(data: Any) -> list[Any]:
@@ -192,30 +219,47 @@ def chunks_of(data: Any) -> list[Any]:
     return list(data.to_delayed())
 
 
-def _explained(network: Neuralized, rows: Any, asked: dict[str, Any]) -> Explanation:
-    return replace(explain(network, rows, **asked), origin=None)
+def _explained(network: Neuralized, rows: Any, asked: dict[str, Any], block: str) -> Explanation | None:
+    """The explanation of a block; None where it has no rows."""
+    if not len(rows):
+        return None
+    try:
+        return replace(explain(network, rows, **asked), origin=None)
+    except ValueError as error:
+        raise ValueError(f"In {block}, whose rows are numbered by themselves: {error}") from error
 
 
-def _taken(part: Explanation, name: str) -> Any:
-    return np.asarray(getattr(part, name))
+def _taken(part: Explanation | None, name: str, more: tuple[int, ...], kind: Any) -> Any:
+    return np.empty((0, *more), dtype=kind) if part is None else np.asarray(getattr(part, name))
 
 
-def _moments(part: Explanation, first: int, members: int) -> ClusterMoments:
-    return ClusterMoments.of(part, first, members)
+def _moments(part: Explanation | None, first: int, members: int) -> ClusterMoments | None:
+    return None if part is None else ClusterMoments.of(part, first, members)
 
 
-def _typical(part: Explanation, first: int, members: int, known: ClusterMoments) -> TypicalRows:
-    return TypicalRows.of(part, known, first, members)
+def _typical(part: Explanation | None, first: int, members: int, known: ClusterMoments) -> TypicalRows | None:
+    return None if part is None else TypicalRows.of(part, known, first, members)
 
 
-def _written(part: Explanation, path: Path) -> str:
-    values = np.asarray(part.values).astype(np.float32, order="F")
-    return str(save(replace(part, values=values).without_data(), path))
+def _written(part: Explanation | None, path: Path) -> None:
+    if part is not None:
+        values = np.asarray(part.values).astype(np.float32, order="F")
+        save(replace(part, values=values).without_data(), path)
 
 
-def _evidence(network: Neuralized, rows: Any) -> EvidenceMoments:
+def _evidence(network: Neuralized, rows: Any) -> EvidenceMoments | None:
+    if not len(rows):
+        return None
     table = without_unknown(read_input(rows), network.feature_names if network.named else None)
     return EvidenceMoments.of(network.evidence_rows(network.match(table)))
+
+
+def _total(parts: Iterable[Any]) -> Any:
+    """The sum of what the blocks have that have rows."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        raise ValueError("X has no rows, expected one at least.")
+    return reduce(add, found)
 
 
 def explain_lazily(
@@ -259,7 +303,7 @@ def explain_lazily(
     if not kept and network.pool.takes_beta and _kept_beta(model) is None:
         found = delayed(_evidence)
         moments = dask.compute(*(found(network, chunk) for chunk in chunks_of(X)))
-        network = replace(network, beta=reduce(add, moments).stiffness())
+        network = replace(network, beta=_total(moments).stiffness())
     if known is not None and hasattr(X, "columns"):
         X = X[[name for name in X.columns if name in set(known)]]
     return LazyExplanation(network, X, {name: asked[name] for name in _ASKED if name in asked})

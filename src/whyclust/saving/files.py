@@ -79,6 +79,10 @@ def load(path: str | Path) -> Any:
     nothing in a file is ever called, and a file whose bytes have changed is refused.
     """
     path = Path(path)
+    if path.is_dir():
+        inside = sorted(one.name for one in path.glob("*.parquet"))
+        which = f"load one of them, for example '{path / inside[0]}'" if inside else "name a file"
+        raise ValueError(f"'{path}' is a folder{' of parts' if inside else ''}: {which}.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}: check the name.")
     with path.open("rb") as stream:
