@@ -324,6 +324,32 @@ def test_results_that_have_changed_are_not_taken_for_finished(folder, tmp_path, 
     assert "nothing was computed" in found.notes[0]
 
 
+def test_workers_without_a_block_are_told(folder, tmp_path, monkeypatch, no_page):
+    from whyclust.blocks import source
+
+    def notes(workers):
+        engine = ThisProcess()
+        engine.workers = workers
+        out = tmp_path / f"out-{workers}"
+        return " ".join(explain_by_block([folder], out, engine, Options(k=3)).notes)
+
+    monkeypatch.setattr(source, "BLOCK_NUMBERS", 10**6)
+    assert "so 1 worker of 2 was used." in notes(2)
+    assert "worker" not in notes(1)
+
+
+def test_new_rows_by_block_print_no_warnings(folder, tmp_path, capsys, recwarn, no_page):
+    """What is strange in the rows is a note; --no-relevance explains them twice."""
+    frame = pd.read_parquet(folder)
+    explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
+    strange = parquet(frame.assign(a=frame["a"].where(frame.index != 7), colour="violet"), tmp_path / "new")
+    arguments = ["explain", str(strange), "--model", str(tmp_path / "out" / "model.npz"), "--quiet"]
+    arguments += ["--engine", "process", "--no-relevance", "--out", str(tmp_path / "told")]
+    assert _exit_code(arguments) == 0
+    assert capsys.readouterr().err == "" and not recwarn.list
+    assert any("violet" in note for note in summary(tmp_path / "told")["computed"]["notes"])
+
+
 def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):
     def interrupted(*_):
         raise KeyboardInterrupt

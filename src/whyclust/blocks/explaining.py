@@ -101,6 +101,12 @@ class Explainer:
             source=source,
         )
 
+    def explain_again(self, frame: pd.DataFrame) -> Explanation:
+        """The same, of rows whose warnings have become notes already."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return self.explain(frame)
+
 
 def given_labels(frame: pd.DataFrame, name: str) -> NDArray:
     """The labels of rows of a table; a gap among them is refused."""
@@ -206,7 +212,7 @@ def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Expl
     """The explanations of a block, from their files if there are any."""
     if state.keep == "nothing":
         for first, frame in block.frames(state.columns):
-            yield first, state.explain(frame)
+            yield first, state.explain_again(frame)
         return
     first = block.first_row
     for path in sorted((state.folder / RELEVANCE).glob(f"part-{block.number:06d}-*.parquet")):

@@ -146,7 +146,7 @@ def _fitted(
     facts = _facts(job, source, options, engine)
     plan = _planned(facts, options)
     notes = [
-        *_notes(source, len(facts.sample)),
+        *_notes(source, len(facts.sample), engine),
         *plan.notes,
     ]
     if options.labels is None:
@@ -191,7 +191,7 @@ def _by_model(
         headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
         told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
     )
-    notes = _notes(source, len(sample))
+    notes = _notes(source, len(sample), engine)
     return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
 
 
@@ -238,8 +238,16 @@ def _planned(facts: BlockFacts, options: Options) -> TablePlan:
     return replace(plan, dropped={**plan.dropped, **dropped}, notes=[*plan.notes, *notes])
 
 
-def _notes(source: Source, n_drawn: int) -> list[str]:
-    how = f"The table was read in {counted(len(source.blocks), 'block')} of {source.kind}."
+def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
+    n_blocks = len(source.blocks)
+    how = f"The table was read in {counted(n_blocks, 'block')} of {source.kind}."
+    # Blocks do not follow the workers: whoever resumes may have others.
+    workers = getattr(engine, "workers", 1)
+    if n_blocks < workers:
+        how += (
+            f" A block is computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
+            f"{'was' if n_blocks == 1 else 'were'} used."
+        )
     if n_drawn == source.n_rows:
         return [how]
     return [
@@ -268,7 +276,7 @@ def _explained(
         job.run("explained", block_explained, source.blocks, explainer, engine)
     )
     notes = [*notes, *told]
-    some = explainer.explain(sample.iloc[:MOST_NAMED]).with_names(asked.names)
+    some = explainer.explain_again(sample.iloc[:MOST_NAMED]).with_names(asked.names)
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
     progress("Explaining: typical rows")
     known = Known(explainer, moments, names)
@@ -322,7 +330,7 @@ def _shown(
     blocks = [block for block, some in zip(source.blocks, places, strict=True) if some]
     found = list(engine.map(block_rows, blocks, (list(sample.columns), absent))) if blocks else []
     frame = pd.concat([sample, *(part[list(sample.columns)] for part in found)]).sort_index()
-    explanation = explainer.explain(frame).with_names(names)
+    explanation = explainer.explain_again(frame).with_names(names)
     place = {row: position for position, row in enumerate(frame.index.tolist())}
     clusters = [
         replace(
