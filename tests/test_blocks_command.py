@@ -136,6 +136,38 @@ def test_the_report_of_drawn_rows_tells_of_all(folder, tmp_path, monkeypatch):
     assert f"Row {typical + 1} is typical" in found.sentences[0]
 
 
+def test_a_page_without_rows_tells_of_all_but_very_few(tmp_path, monkeypatch):
+    """Clusters of fewer than five rows of the table have no part in any mean; others are told exactly."""
+    from whyclust import report
+
+    pages, made = [], report.page.page_data
+
+    def noticed(page, *given, **options):
+        pages.append(page)
+        return made(page, *given, **options)
+
+    monkeypatch.setattr(report.page, "page_data", noticed)
+    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=600)[[*COLUMNS, "colour", "group"]]
+    frame.loc[[5, 300], "group"] = 9
+    frame.loc[[5, 300], COLUMNS] = 50.0
+    folder = parquet(frame, tmp_path / "in")
+    explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(labels="group"), Asked(rows=False))
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "598 rows" in page and "Cluster 9, of fewer than 5 rows, is left out" in page
+    told = pages[0].explanation.summary()
+    left = frame[frame["group"] != 9]
+    assert [one.size for one in told] == left["group"].value_counts().sort_index().tolist()
+    for one in told:
+        own = left["group"] == one.cluster
+        lines = one.features.set_index("feature")
+        for name in lines.index.intersection(COLUMNS):
+            assert abs(lines.loc[name, "inside"] - left.loc[own, name].mean()) < 1e-9
+            assert abs(lines.loc[name, "outside"] - left.loc[~own, name].mean()) < 1e-9
+    assert [one["size"] for one in summary(tmp_path / "out")["clusters"]][-1] == 2
+
+
 def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_page):
     from whyclust.blocks import labelling
 

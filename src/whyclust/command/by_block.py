@@ -36,9 +36,10 @@ from whyclust.command.clusterers import check
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
-from whyclust.moments.clusters import ClusterMoments
+from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
+from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
 from whyclust.tables.plan import candidates
 from whyclust.tables.repeats import repeats
@@ -280,12 +281,14 @@ def _explained(
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
     progress("Explaining: typical rows")
     known = Known(explainer, moments, names)
-    typical = job.run("typical", block_typical, source.blocks, known, engine)
-    summary = summary_of(moments, reduce(add, (part["typical"] for part in typical)), some)
+    parts = job.run("typical", block_typical, source.blocks, known, engine)
+    typical = reduce(add, (part["typical"] for part in parts))
+    summary = summary_of(moments, typical, some)
     progress("Writing the report")
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
     _refuse_changed(source)
-    return write_found(job, source, options, asked, explainer, fit, summary, shown, notes, disagreeing)
+    page = shown if asked.rows else _without_rows(shown, moments, typical, some)
+    return write_found(job, source, options, asked, explainer, fit, summary, shown, page, notes, disagreeing)
 
 
 def _refuse_changed(source: Source) -> None:
@@ -343,6 +346,23 @@ def _shown(
     # Whoever asks for the summary gets that of all rows; those that it names are among these.
     explanation._summaries[MEMBERS] = replace(summary, clusters=clusters)
     return explanation
+
+
+def _without_rows(
+    shown: Explanation, moments: ClusterMoments, typical: TypicalRows, some: Explanation
+) -> Explanation:
+    """The same for a page without rows, with a summary that clusters of very few rows have no part in."""
+    left = moments.without([one for one in moments.clusters if moments.size(one) < FEWEST])
+    page = replace(shown)
+    if left.clusters:
+        placed = shown.summary(members=MEMBERS)
+        told = summary_of(left, typical, some)
+        clusters = [
+            replace(one, typical=placed[one.cluster].typical, borderline=placed[one.cluster].borderline)
+            for one in told
+        ]
+        page._summaries[MEMBERS] = replace(told, clusters=clusters)
+    return page
 
 
 def _holds(first: int, count: int, rows: Any) -> bool:

@@ -98,6 +98,7 @@ def write_found(
     fit: BlockFit,
     summary: Summary,
     shown: Explanation,
+    page: Explanation,
     notes: list[str],
     disagreeing: int,
 ) -> Found:
@@ -110,7 +111,9 @@ def write_found(
     summary : Summary
         Of all rows.
     shown : Explanation
-        The rows that the report holds.
+        The drawn rows, with the summary of all.
+    page : Explanation
+        The same, as the report may tell it.
     notes : list of str
     disagreeing : int
         Rows that a surrogate assigns elsewhere.
@@ -126,7 +129,7 @@ def write_found(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             to_html(
-                shown,
+                page,
                 job.folder / REPORT,
                 title=asked.title,
                 notes=notes,

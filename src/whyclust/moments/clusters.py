@@ -6,7 +6,8 @@ rows are typical is known only when the means are, so that takes a second pass (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,16 @@ class ClusterMoments:
             merge(self.columns, other.columns),
             None if self.rivalry is None or other.rivalry is None else self.rivalry + other.rivalry,
         )
+
+    def without(self, few: Collection[Any]) -> ClusterMoments:
+        """As if the rows that are in some clusters, and explained for them, had not been there."""
+
+        def kept(groups: dict[Any, Any]) -> dict[Any, Any]:
+            return {cluster: group for cluster, group in groups.items() if cluster not in few}
+
+        gone = sum(self.size(cluster) for cluster in self.clusters if cluster in few)
+        left = {"own": kept(self.own), "other": kept(self.other), "columns": kept(self.columns)}
+        return replace(self, n_rows=self.n_rows - gone, **left)
 
     @property
     def clusters(self) -> list[Any]:

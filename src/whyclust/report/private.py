@@ -19,10 +19,13 @@ from whyclust.columns.plan import listed
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
+    from whyclust.telling.summary import Summary
 
 #: Fewer rows than this are told of as a group by no page without rows.
 FEWEST = 5
 RARE = "a rare value"
+# Typical rows of the summary that a page tells.
+_MEMBERS = 3
 
 
 def without_few(explanation: Explanation) -> tuple[Explanation, str]:
@@ -52,6 +55,10 @@ def without_few(explanation: Explanation) -> tuple[Explanation, str]:
     rows, is left out: its means would tell of single rows.
     """
     kept = np.ones(len(explanation), dtype=bool)
+    whole = _of_more_rows(explanation)
+    if whole is not None:
+        large = [one.cluster for one in whole if one.size >= FEWEST]
+        kept = np.isin(explanation.labels, large) & np.isin(explanation.clusters, large)
     while True:  # rows that go may leave others too few
         few = _few(explanation, kept)
         if not few:
@@ -64,7 +71,27 @@ def without_few(explanation: Explanation) -> tuple[Explanation, str]:
         )
     gone = [one for one in explanation.in_order(_ids(explanation)) if one not in _ids(explanation, kept)]
     found = explanation if kept.all() else explanation[np.flatnonzero(kept)]
-    return _without_rare(found), _told(explanation, gone)
+    found = _without_rare(found)
+    if whole is not None:
+        found._summaries[_MEMBERS] = _left(whole, gone, kept)
+    return found, _told(explanation, gone)
+
+
+def _of_more_rows(explanation: Explanation) -> Summary | None:
+    """The summary of a table of which the explanation holds some rows; None where it holds all."""
+    found = explanation._summaries.get(_MEMBERS)
+    return found if found is not None and sum(one.size for one in found) > len(explanation) else None
+
+
+def _left(whole: Summary, gone: list[Any], kept: NDArray) -> Summary:
+    """The summary without some clusters, its rows numbered among those that are kept."""
+    place = np.cumsum(kept) - 1
+    clusters = [
+        replace(one, typical=place[one.typical].tolist(), borderline=place[one.borderline].tolist())
+        for one in whole
+        if one.cluster not in gone
+    ]
+    return replace(whole, clusters=clusters)
 
 
 def _ids(explanation: Explanation, kept: NDArray | None = None) -> set[Any]:
