@@ -134,8 +134,8 @@ def smallest_change(
         Whether few columns are to change: the sum of absolute changes is smallest then, instead of the
         Euclidean distance.
     whole : names or positions of columns
-        Columns that take whole numbers; those of False and True take no others anyway. A list of columns among them is a one-hot group, in which a single
-        column is 1 and the others are 0.
+        Columns that take whole numbers; those of False and True take no others anyway. A list of columns
+        among them is a one-hot group, in which a single column is 1 and the others are 0.
     near_data : bool
         Whether the point must be plausible: as near to an actual row of its cluster as 95 % of the cluster's
         rows are to another one, by the same distance. Not together with `sparse`.
