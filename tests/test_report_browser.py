@@ -251,8 +251,8 @@ def test_the_caption_of_the_map_ends_before_what_comes_next(driver, page, width)
             "return [arguments[0].getBoundingClientRect().bottom, arguments[1].getBoundingClientRect().top]"
         )
         side = until(driver, "return document.querySelector('.side')")
-        bottom, top = driver.execute_script(ends, caption, side)
-    assert bottom <= top
+        above, below = driver.execute_script(ends, caption, side)
+    assert above["bottom"] <= below["top"]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
