@@ -118,7 +118,7 @@ def _without_lone(explanation: Explanation) -> Explanation:
         while (lone := _lone(kept, groups)).any():  # cells that go may leave others too few
             kept &= ~lone
         if not (kept == known).all():
-            data.isetitem(column, data.iloc[:, column].where(kept))
+            data.isetitem(column, data.iloc[:, column].where(kept).array)
             changed = True
     if not changed:
         return explanation
