@@ -247,12 +247,10 @@ def test_the_caption_of_the_map_ends_before_what_comes_next(driver, page, width)
         caption = until(driver, "return document.querySelector('p.axes')")
         # As long as captions become.
         driver.execute_script("arguments[0].append(' · rows far outside'.repeat(9))", caption)
-        ends = (
-            "return [arguments[0].getBoundingClientRect().bottom, arguments[1].getBoundingClientRect().top]"
-        )
         side = until(driver, "return document.querySelector('.side')")
-        above, below = driver.execute_script(ends, caption, side)
-    assert above["bottom"] <= below["top"]
+        bottom = driver.execute_script("return arguments[0].getBoundingClientRect().bottom", caption)
+        top = driver.execute_script("return arguments[0].getBoundingClientRect().top", side)
+    assert bottom <= top
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
