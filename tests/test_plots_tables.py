@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
+from whyclust.explaining.plane import places_in_plane
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
@@ -366,6 +367,19 @@ def test_a_map_of_principal_components(wine, wide):
         )
     told = [text.get_text() for text in wine.plot.map().get_legend().get_texts()]
     assert told == ["cluster 0", "cluster 1 'light wines'", "cluster 2"]
+
+
+def test_a_category_of_many_values_counts_as_one_column_of_a_map():
+    """Numbers that go together are the first component, however many values a category beside them has."""
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=300)
+    table = pd.DataFrame({name: size + 0.1 * rng.normal(size=300) for name in "abc"})
+    table["zone"] = [f"zone {one}" for one in rng.integers(100, size=300)]
+    table["kind"] = np.where(rng.random(300) < 0.5, "x", "y")
+    places, names = places_in_plane(wc.explain((size > 0).astype(int), table))
+    assert abs(np.corrcoef(places[:, 0], size)[0, 1]) > 0.99
+    # Three of five columns, each of a variance of 1.
+    assert names[0] in ("principal component 1 (59%)", "principal component 1 (60%)")
 
 
 def test_a_map_of_a_given_embedding(wine):

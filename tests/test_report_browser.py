@@ -240,6 +240,19 @@ def reads_well(driver, path, place, width):
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width, place
 
 
+@pytest.mark.parametrize("width", [800, 400])
+def test_the_caption_of_the_map_ends_before_what_comes_next(driver, page, width):
+    with seen_as(driver, False, width):
+        go(driver, page)
+        caption = until(driver, "return document.querySelector('p.axes')")
+        # As long as captions become.
+        driver.execute_script("arguments[0].append(' · rows far outside'.repeat(9))", caption)
+        side = until(driver, "return document.querySelector('.side')")
+        bottom = driver.execute_script("return arguments[0].getBoundingClientRect().bottom", caption)
+        top = driver.execute_script("return arguments[0].getBoundingClientRect().top", side)
+    assert bottom <= top
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_everybody_can_read_it(driver, page, dark, width):

@@ -130,6 +130,37 @@ def test_rare_categories_are_hidden_and_frequent_ones_are_not():
     assert "Ulm" in page
 
 
+@pytest.mark.parametrize("known", [1, FEWEST - 1, FEWEST])
+def test_no_mean_of_few_known_cells_is_in_the_file(known):
+    """A column with gaps: what one cluster has in a few rows only is told of no cluster, in words neither."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 50)
+    frame = pd.DataFrame({"a": rng.normal(8 * truth, 1), "b": rng.normal(-7 * truth, 1)})
+    frame["dose"] = rng.normal(50, 3, 150)
+    frame["drug"] = np.where(rng.random(150) < 0.5, "A", "B")
+    frame.loc[truth == 1, ["dose", "drug"]] = [np.nan, None]
+    frame.loc[60 : 59 + known, "dose"] = 57.31729
+    frame.loc[60 : 59 + known, "drug"] = "A"
+    ex = explained(frame)
+    assert len(np.unique(ex.labels[50:100])) == 1
+    page = render(ex, rows=False)
+    few = known < FEWEST
+    assert bool(re.search(r"57\.3", told(page))) == (not few)
+    values, _ = read(page)
+    assert ("count as missing there" in values["said"]) == few
+    own = str(ex.labels[50])
+    place = [one["id"] for one in values["clusters"]].index(own)
+    for column, one in values["distributions"].items():
+        if ex.feature_names[int(column)] in ("dose", "drug"):
+            assert sum(one["counts"][place]) == (0 if few else known)
+    for one in values["clusters"]:
+        for feature in one["features"]:
+            if feature["name"] in ("dose", "drug") and one["id"] == own:
+                assert (feature["inside"] in (None, "100% missing")) == few
+            elif feature["name"] == "dose" and few:
+                assert feature["against"] != own
+
+
 def test_rows_that_go_may_leave_another_cluster_too_few():
     """Labels that the surrogate does not give: a cluster goes with rows that are explained for it."""
     frame = patients(0).drop(columns="town")

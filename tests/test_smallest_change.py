@@ -543,7 +543,7 @@ def test_sentences_name_the_largest_changes(people):
     change = ex.smallest_change(0)
     told = change.describe()
     assert told.startswith(f"Row 0, which is in cluster {change.own}, would be in cluster {change.to} if ")
-    assert "and 1 further column changed a little. This point is the nearest, at a distance of" in told
+    assert "and 1 further column changed. This point is the nearest, at a distance of" in told
     assert told.count("instead of") == 4
     sizes = np.abs(change.changes["to"] - change.changes["from"]).to_numpy()
     assert (np.diff(sizes) <= 0).all()
@@ -555,3 +555,79 @@ def test_sentences_name_the_largest_changes(people):
 def test_what_rounding_leaves_of_a_zero_is_zero():
     assert _one("age", 0.0809, 1.39e-17) == "age were 0 instead of 0.0809"
     assert _one("age", 0.0809, 1.39e-5) != "age were 0 instead of 0.0809"
+
+
+def test_one_row_below_zero_of_many_lifts_the_limit():
+    """Zero is a limit of columns that are nowhere below it, in all rows and not in a sample of them."""
+    generator = np.random.default_rng(0)
+    X = np.concatenate(
+        [generator.normal(1.0, 0.1, size=(3000, 2)), generator.normal(9.0, 0.1, size=(3000, 2))]
+    )
+    X[:, 1] = generator.uniform(0.1, 0.2, size=6000)
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    row = Changeable(ex.origin.network, ex.origin.table, 0, Asked())
+    assert row.never_negative == {0, 1}
+    outside = np.setdiff1d(np.arange(6000), row.sampled)[0]
+    X[outside, 1] = -0.1
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    assert Changeable(ex.origin.network, ex.origin.table, 0, Asked()).never_negative == {0}
+
+
+def test_a_gap_that_is_filled_in_below_zero_need_not_move():
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": generator.normal(size=60), "b": generator.uniform(1, 2, size=60)})
+    frame["a"] += np.repeat([0.0, 6.0], 30)
+    frame.loc[0, "b"] = np.nan
+    filled = make_column_transformer(
+        (SimpleImputer(strategy="constant", fill_value=-1.0), ["b"]), remainder="passthrough"
+    )
+    model = make_pipeline(filled, KMeans(2, n_init=1, random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    subject = ex.origin.network, ex.origin.network.match(ex.origin.table)
+    assert 1 in Changeable(*subject, 1, Asked()).never_negative
+    assert 1 not in Changeable(*subject, 0, Asked()).never_negative
+    start = np.array([frame["a"][0], -1.0])
+    centers = model[-1].cluster_centers_[:, ::-1]
+    own = np.argmin(np.linalg.norm(centers - start, axis=1))
+    way = centers[1 - own] - centers[own]
+    far = abs((start - centers.mean(axis=0)) @ way) / np.linalg.norm(way)
+    assert abs(ex.smallest_change(0).distance - far) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean"])
+def test_a_flag_is_false_or_true_and_nothing_between(kind):
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": generator.normal(size=80), "flag": generator.random(80) < 0.5})
+    frame["a"] += 3 * frame["flag"]
+    frame["flag"] = frame["flag"].astype(kind)
+    model = KMeans(3, n_init=1, random_state=0).fit(frame)
+    ex = wc.explain(model, frame)
+    every = ex.smallest_changes()
+    grid = np.linspace(-6, 10, 4001)
+    tried = pd.DataFrame({"a": np.tile(grid, 2), "flag": np.repeat([False, True], len(grid))})
+    landed = model.predict(tried)
+    for row in range(0, 80, 8):
+        change = ex.smallest_change(row)
+        assert change.point["flag"].dtype == kind
+        assert model.predict(change.point)[0] == change.to != model.labels_[row]
+        assert every.distances[row] == pytest.approx(change.distance, abs=1e-12)
+        own = frame.iloc[[row]].astype(float).to_numpy()
+        far = np.linalg.norm(tried.astype(float).to_numpy() - own, axis=1)[landed != model.labels_[row]].min()
+        assert far - 0.005 < change.distance < far + 1e-6
+    assert set(every.points["flag"].unique()) <= {False, True}
+
+
+def test_a_sentence_tells_how_many_columns_change_and_not_how_much():
+    X = np.concatenate([np.zeros((5, 9)), np.full((5, 9), 50.0)]) + np.eye(10, 9)
+    told = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X).smallest_change(9).describe()
+    assert "and 5 further columns changed." in told
+
+
+@pytest.mark.parametrize("ask", ["smallest_change", "similar"])
+def test_a_row_that_is_not_there_gets_a_sentence(ask):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    with pytest.raises(
+        IndexError, match=r"rows=9999 do not fit an explanation of 20 rows, expected a position"
+    ):
+        getattr(ex, ask)(9999)

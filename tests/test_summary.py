@@ -8,6 +8,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from whyclust.telling.rounding import exact, number, percent
@@ -85,7 +87,7 @@ def test_numbers_as_people_write_them():
     assert number(-10_000.0) == "-10,000"
     assert number(60_156.4) == "60,200"
     assert number(0.012345) == "0.0123"
-    assert number(float("nan")) == "unknown"
+    assert number(float("nan")) == "missing"
     assert exact(60_156.0) == "60,156"  # a row's own, to be found again
     assert (percent(0.002), percent(0.0), percent(0.006)) == ("under 1%", "0%", "1%")
 
@@ -105,3 +107,17 @@ def test_what_speaks_most_for_or_against_is_named_first():
     assert "d = 0 (-4)" in told
     assert "a =" not in told
     assert "b =" not in told
+
+
+def test_a_name_does_not_say_low_where_the_sentence_says_above():
+    """A few rows far away: what lies above the other large cluster is near the lower end of all three."""
+    rng = np.random.default_rng(0)
+    which = np.repeat([0, 1, 2], [60, 60, 3])
+    table = pd.DataFrame({"age": rng.normal(np.array([30.0, 60.0, 60.0])[which], 1.0)})
+    table["income"] = rng.normal(np.array([2.0, 6.0, 90.0])[which], 0.5)
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=10, random_state=0)).fit(table)
+    ex = wc.explain(model, table)
+    one = ex.summary()[ex.labels[60]]
+    assert f"Its mean income is above cluster {ex.labels[0]}" in ex.describe()
+    assert one.name == "high age"
+    assert ex.summary()[ex.labels[0]].name == "low age, low income"

@@ -170,7 +170,7 @@ def test_numbers_that_are_compared_show_their_difference():
     assert compared(1987.4, 1993.2) == ("1987.4", "1993.2")
     assert compared(100.001, 100.002) == ("100.001", "100.002")
     assert compared(5.0, 5.0) == ("5", "5")
-    assert compared(1.0, float("nan")) == ("1", "unknown")
+    assert compared(1.0, float("nan")) == ("1", "missing")
 
 
 # --------------------------------------------------------------------------- the weights

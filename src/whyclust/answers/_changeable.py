@@ -184,7 +184,18 @@ class Changeable:
     def whole(self) -> NDArray:
         """Those of the movable ones that are whole numbers, counted among the movable ones."""
         sources = self.net.features.sources[self.movable]
-        return np.flatnonzero([int(column) in self.asked.whole for column in sources])
+        return np.flatnonzero([int(column) in self.asked.whole | self.flags for column in sources])
+
+    @cached_property
+    def flags(self) -> frozenset[int]:
+        """Columns of False and True that are read as numbers: nothing lies between 0 and 1."""
+        numbers = [column for column, kind in self.kinds.items() if kind == "number"]
+        data = self.table.data
+        if not is_frame(data):
+            return frozenset(numbers if data.dtype.kind == "b" else [])
+        return frozenset(
+            column for column in numbers if getattr(data.dtypes.iloc[column], "kind", "O") == "b"
+        )
 
     @cached_property
     def box(self) -> tuple[NDArray, NDArray]:
@@ -197,7 +208,11 @@ class Changeable:
                 ends = np.array(self.asked.bounds[column], dtype=float)
                 if bent:
                     ends = self._bent_ends(column, int(position), ends)
+                elif column in self.flags:
+                    ends = np.array([max(ends[0], 0.0), min(ends[1], 1.0)])
                 low[place], high[place] = ends
+            elif column in self.flags:
+                low[place], high[place] = 0.0, 1.0
             elif self.asked.within_data or bent:
                 low[place], high[place] = self.data[:, position].min(), self.data[:, position].max()
             elif column in self.never_negative:
@@ -208,7 +223,7 @@ class Changeable:
     def never_negative(self) -> frozenset[int]:
         """The user's columns of numbers that are nowhere below zero, as counts and amounts are not."""
         numbers = [column for column, kind in self.kinds.items() if kind == "number"]
-        data = self.sample.data
+        data = self.table.data  # all rows: the one below zero need not be in the sample
         if is_sparse(data):
             lowest = data.tocsc().min(axis=0).toarray().ravel()[numbers]
         else:

@@ -13,7 +13,7 @@ from whyclust._frames import column_values, take_rows
 from whyclust.answers._changeable import Asked, Changeable, read_asked
 from whyclust.answers._near_data import NearData
 from whyclust.answers._searching import Found, Search
-from whyclust.explaining.choosing import positions_of
+from whyclust.explaining.choosing import positions_of, unfit_rows
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import InputTable
 from whyclust.network.network import Neuralized
@@ -72,7 +72,7 @@ class SmallestChange:
         lines = list(self.changes.itertuples(index=False))
         named = [_one(*line) for line in lines[:_MOST_NAMED]]
         left = len(lines) - len(named)
-        parts = named + ([f"{counted(left, 'further column')} changed a little"] if left else [])
+        parts = named + ([f"{counted(left, 'further column')} changed"] if left else [])
         only = "nearest" if self.exact else "nearest that was found"
         only += "" if self.near_row is None else f" that is plausible (like row {self.near_row})"
         return (
@@ -134,8 +134,8 @@ def smallest_change(
         Whether few columns are to change: the sum of absolute changes is smallest then, instead of the
         Euclidean distance.
     whole : names or positions of columns
-        Columns that take whole numbers. A list of columns among them is a one-hot group, in which a single
-        column is 1 and the others are 0.
+        Columns that take whole numbers; those of False and True take no others anyway. A list of columns
+        among them is a one-hot group, in which a single column is 1 and the others are 0.
     near_data : bool
         Whether the point must be plausible: as near to an actual row of its cluster as 95 % of the cluster's
         rows are to another one, by the same distance. Not together with `sparse`.
@@ -172,7 +172,10 @@ def smallest_change(
 
 def row_position(explanation: Explanation, row: Any) -> int:
     """The position of the one row that is meant."""
-    marked = np.arange(len(explanation))[positions_of(explanation, row)]
+    try:
+        marked = np.arange(len(explanation))[positions_of(explanation, row)]
+    except IndexError:
+        raise unfit_rows(row, len(explanation)) from None
     if np.size(marked) != 1:
         raise ValueError(f"row={row!r} stands for {counted(np.size(marked), 'row')}, expected a single one.")
     return int(np.ravel(marked)[0])

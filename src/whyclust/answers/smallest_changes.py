@@ -73,8 +73,8 @@ class SmallestChanges:
 def smallest_changes(explanation: Explanation) -> SmallestChanges:
     """Find the nearest point in another cluster for every row.
 
-    In closed form, for all rows at once, where clusters have flat borders and columns are numbers;
-    otherwise row by row, by :func:`smallest_change`.
+    In closed form, for all rows at once, where clusters have flat borders and columns are numbers (not False
+    and True); otherwise row by row, by :func:`smallest_change`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def smallest_changes(explanation: Explanation) -> SmallestChanges:
     net, table = subject.net, subject.table
     row = Changeable(net, table, 0, Asked())
     regions = regions_of(net)
-    flat = regions is not None and not net.features.encoder and not is_sparse(table.data)
+    flat = regions is not None and not net.features.encoder and not is_sparse(table.data) and not row.flags
     halves = None if not flat or regions is None else _half_spaces(regions, len(net.clusters), row.scale)
     if halves is None:
         return _one_by_one(subject, row.measured)

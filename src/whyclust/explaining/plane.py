@@ -25,7 +25,8 @@ def places_in_plane(explanation: Explanation, embedding: Any = None) -> tuple[ND
     explanation : Explanation
     embedding : array or frame of shape (n_rows, 2), "pca" or "umap", optional
         Places that are known already, or how to find them; by default the first two principal components
-        of the columns, each divided by its standard deviation, a category as one column a value.
+        of the columns, each divided by its standard deviation; a category is one column a value, which
+        together count as much as one number.
 
     Returns
     -------
@@ -95,26 +96,31 @@ def _neighbours(data: Any, name: str) -> tuple[NDArray, tuple[str, str]]:
 
 
 def _standardised(data: Any) -> NDArray:
-    numbers = _numbers(data)
+    """Columns as numbers of mean 0; each of the user's, numbers or categories, has a variance of 1.
+
+    Were each of hundreds of values a column of its own, rare ones would be all that a map shows.
+    """
+    if not is_frame(data):
+        numbers = np.asarray(to_array(data), dtype=float).reshape(len(data), -1)
+        return _of_variance_one(_filled(numbers))
+    import pandas as pd
+
+    plain = data.select_dtypes(include=["number", "bool"])
+    blocks = [_of_variance_one(_filled(plain.astype(float).to_numpy(dtype=float)))]
+    for _, column in data.drop(columns=plain.columns).items():
+        values = pd.get_dummies(column.astype(str)).to_numpy(dtype=float)
+        values = values - values.mean(axis=0)
+        blocks.append(values / (np.sqrt(values.var(axis=0).sum()) or 1.0))
+    return np.concatenate(blocks, axis=1)
+
+
+def _of_variance_one(numbers: NDArray) -> NDArray:
     numbers = numbers - numbers.mean(axis=0)
     return numbers / np.where(numbers.std(axis=0) > 0, numbers.std(axis=0), 1.0)
 
 
-def _numbers(data: Any) -> NDArray:
-    """Columns as numbers: categories one column a value, the mean where values are missing."""
-    import pandas as pd
-
-    if is_frame(data):
-        plain = data.select_dtypes(include=["number", "bool"]).astype(float)
-        others = data.drop(columns=plain.columns)
-        frame = (
-            plain
-            if others.shape[1] == 0
-            else pd.concat([plain, pd.get_dummies(others.astype(str)).astype(float)], axis=1)
-        )
-        numbers = frame.to_numpy(dtype=float)
-    else:
-        numbers = np.asarray(to_array(data), dtype=float).reshape(len(data), -1)
+def _filled(numbers: NDArray) -> NDArray:
+    """The mean where values are missing."""
     missing = ~np.isfinite(numbers)
     if not missing.any():
         return numbers

@@ -1,8 +1,9 @@
 """What a page without rows may tell: nothing of clusters, and of categories, that very few rows have.
 
 The mean of a cluster of one row is that row. So clusters of fewer than five rows are left out whole, before
-anything is counted: no mean, distribution, rule, name or range is made of their rows. A category that fewer
-than five rows have is told as 'a rare value'.
+anything is counted: no mean, distribution, rule, name or range is made of their rows. Cells of a column that
+fewer than five rows of a cluster have are taken for missing, for their mean is as near to single ones. A
+category that fewer than five rows have is told as 'a rare value'.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from whyclust._frames import is_frame
 from whyclust.columns.plan import listed
+from whyclust.inputs.reading import is_sparse
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -29,7 +31,7 @@ _MEMBERS = 3
 
 
 def without_few(explanation: Explanation) -> tuple[Explanation, str]:
-    """The rows of clusters that are large enough, rare categories hidden, and what the page says of it.
+    """The rows of clusters that are large enough, rare cells hidden, and what the page says of it.
 
     Parameters
     ----------
@@ -71,10 +73,14 @@ def without_few(explanation: Explanation) -> tuple[Explanation, str]:
         )
     gone = [one for one in explanation.in_order(_ids(explanation)) if one not in _ids(explanation, kept)]
     found = explanation if kept.all() else explanation[np.flatnonzero(kept)]
-    found = _without_rare(found)
+    hidden = _without_lone(found)
+    said = _told(explanation, gone)
+    if hidden is not found:
+        said += f" Cells of a column that fewer than {FEWEST} rows of a cluster have count as missing there."
+    found = _without_rare(hidden)
     if whole is not None:
         found._summaries[_MEMBERS] = _left(whole, gone, kept)
-    return found, _told(explanation, gone)
+    return found, said
 
 
 def _of_more_rows(explanation: Explanation) -> Summary | None:
@@ -124,6 +130,35 @@ def _told(explanation: Explanation, gone: list[Any]) -> str:
         f"{'its' if one else 'their'} means would tell of single rows."
     )
     return f"{begin} {told[0].upper()}{told[1:]}"
+
+
+def _without_lone(explanation: Explanation) -> Explanation:
+    """Cells hidden that fewer than five rows of a cluster have, in columns with gaps."""
+    if is_sparse(explanation.data):
+        return explanation
+    data = pd.DataFrame(explanation.data).copy()
+    groups = [np.asarray(ids) for ids in (explanation.labels, explanation.clusters)]
+    changed = False
+    for column in range(data.shape[1]):
+        known = data.iloc[:, column].notna().to_numpy()
+        kept = known.copy()
+        while (lone := _lone(kept, groups)).any():  # cells that go may leave others too few
+            kept &= ~lone
+        if not (kept == known).all():
+            data.isetitem(column, data.iloc[:, column].where(kept).array)
+            changed = True
+    if not changed:
+        return explanation
+    return replace(explanation, data=data if is_frame(explanation.data) else data.to_numpy())
+
+
+def _lone(known: NDArray, groups: list[NDArray]) -> NDArray:
+    """Known cells of clusters that have fewer than five of them."""
+    found = np.zeros(len(known), dtype=bool)
+    for ids in groups:
+        clusters, counts = np.unique(ids[known], return_counts=True)
+        found |= known & np.isin(ids, clusters[counts < FEWEST])
+    return found
 
 
 def _texts(data: Any) -> list[int]:

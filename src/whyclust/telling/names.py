@@ -54,9 +54,12 @@ def mark(column: str, standing: Standing, *, words: bool = False, alone: bool = 
         return told if standing.direction == "mostly" else f"often {told}"
     if not standing.level:
         return None
-    # Among all clusters it may be high, and yet below those that matter: then nothing is said.
+    # Among all clusters it may be high, and yet below those that matter, or most of them: nothing is said.
     against = {"high": "below", "low": "above"}.get(standing.level)
-    if standing.direction == against or (words and standing.level == "high" and not standing.above):
+    side = standing.direction
+    if side == "between":
+        side = "above" if standing.above else "below"
+    if side == against or (words and standing.level == "high" and not standing.above):
         return None
     far = standing.inside - standing.outside
     if (standing.level == "high" and far < 0) or (standing.level == "low" and far > 0):

@@ -86,7 +86,7 @@ def _last_digit(value: float, digits: int) -> int:
 
 def _written(value: float, last: int) -> str:
     if not math.isfinite(value):
-        return "unknown"
+        return "missing" if math.isnan(value) else "unknown"
     if value == int(value) and abs(value) < 1e4:
         return str(int(value))
     if not 1e-4 <= abs(value) < 1e15:
