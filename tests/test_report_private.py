@@ -1,6 +1,7 @@
 """Pages without rows: nothing of a row that could be told from others is in the file."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -159,6 +160,29 @@ def test_no_mean_of_few_known_cells_is_in_the_file(known):
                 assert (feature["inside"] in (None, "100% missing")) == few
             elif feature["name"] == "dose" and few:
                 assert feature["against"] != own
+
+
+def test_no_mean_of_few_cells_of_a_larger_table_is_in_the_file():
+    """The page holds some rows and the summary of all: a cell that none of these rows has is in its means."""
+    r = np.random.default_rng(0)
+    g = np.repeat([0, 1, 2], 50)
+    frame = pd.DataFrame({"a": r.normal(g * 8, 1), "b": r.normal(-g * 7, 1), "dose": r.normal(50, 3, 150)})
+    frame.loc[g == 1, "dose"] = np.nan
+    frame.loc[60, "dose"] = 57.31729
+    whole = explained(frame)
+    some = whole[np.flatnonzero(np.arange(150) != 60)]
+    some._summaries[3] = whole.summary(members=3)
+    place = {row: number for number, row in enumerate(np.flatnonzero(np.arange(150) != 60))}
+    clusters = [
+        replace(one, typical=[place.get(x, 0) for x in one.typical], borderline=[0])
+        for one in whole.summary()
+    ]
+    some._summaries[3] = replace(whole.summary(members=3), clusters=clusters)
+    kept, _ = without_few(some)
+    told = [one.features for one in kept.summary(members=3)]
+    assert all("a" in set(features["feature"]) for features in told)
+    assert not any("dose" in set(features["feature"]) for features in told)
+    assert "57.3" not in render(some, rows=False)
 
 
 def test_rows_that_go_may_leave_another_cluster_too_few():

@@ -79,7 +79,7 @@ def without_few(explanation: Explanation) -> tuple[Explanation, str]:
         said += f" Cells of a column that fewer than {FEWEST} rows of a cluster have count as missing there."
     found = _without_rare(hidden)
     if whole is not None:
-        found._summaries[_MEMBERS] = _left(whole, gone, kept)
+        found._summaries[_MEMBERS] = _left(whole, gone, kept, _hardly_known(hidden))
     return found, said
 
 
@@ -89,11 +89,29 @@ def _of_more_rows(explanation: Explanation) -> Summary | None:
     return found if found is not None and sum(one.size for one in found) > len(explanation) else None
 
 
-def _left(whole: Summary, gone: list[Any], kept: NDArray) -> Summary:
-    """The summary without some clusters, its rows numbered among those that are kept."""
+def _hardly_known(sample: Explanation) -> list[str]:
+    """Columns of which some cluster has fewer than five cells among the rows at hand, or none.
+
+    The table has more rows, and may have one such cell: its mean is told of no cluster.
+    """
+    if is_sparse(sample.data):
+        return []
+    known = pd.DataFrame(sample.data).notna().to_numpy()
+    counts = [known[np.asarray(sample.labels) == one].sum(axis=0) for one in np.unique(sample.labels)]
+    fewest = np.min(counts, axis=0)
+    return [name for name, count in zip(sample.feature_names, fewest, strict=False) if count < FEWEST]
+
+
+def _left(whole: Summary, gone: list[Any], kept: NDArray, aside: list[str]) -> Summary:
+    """The summary without some clusters and columns, its rows numbered among those that are kept."""
     place = np.cumsum(kept) - 1
     clusters = [
-        replace(one, typical=place[one.typical].tolist(), borderline=place[one.borderline].tolist())
+        replace(
+            one,
+            features=one.features[~one.features["feature"].isin(aside)].reset_index(drop=True),
+            typical=place[one.typical].tolist(),
+            borderline=place[one.borderline].tolist(),
+        )
         for one in whole
         if one.cluster not in gone
     ]
