@@ -266,7 +266,7 @@ def test_missing_values_in_the_table():
     assert ex.notes == [str(warned[0].message)]
     assert ex.feature_names == list(X.columns)
     assert np.isnan(ex.data.iloc[7, 1])  # shown as it is
-    assert "weight = unknown" in ex[7].describe(top=3)
+    assert "weight = missing" in ex[7].describe(top=3)
     np.testing.assert_array_equal(ex.index, table.index)
     # As if the mean had been there, by the same preparation as on the command line.
     plan = plan_columns(column_facts(table, table.columns), asked=list(table.columns))
