@@ -144,12 +144,12 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         return map(self.block, self.rows)
 
-    def _room(self, n_rows: int) -> np.ndarray:
-        """Where points go: a thread's own, which its next block overwrites."""
-        if not hasattr(self._rooms, "points"):
+    def room(self, name: str, n_rows: int) -> np.ndarray:
+        """Where points go, or a product of their shape: a thread's own, which its next block overwrites."""
+        if not hasattr(self._rooms, name):
             shape = (0 if self.sparse else self.size, self.network.features.n_points)
-            self._rooms.points = np.empty(shape, dtype=self.dtype)
-        return self._rooms.points[:n_rows]
+            setattr(self._rooms, name, np.empty(shape, dtype=self.dtype))
+        return getattr(self._rooms, name)[:n_rows]
 
     def block(self, rows: slice) -> Block:
         """Some rows, their points, and what the head says of them."""
@@ -158,7 +158,7 @@ class Blocks:
         if is_sparse(encoded) and not self.sparse:
             encoded = encoded.toarray()
         passage = features.passage(encoded) if self.come_down else None
-        points = features.points(encoded, folded.center, self._room(rows.stop - rows.start), passage)
+        points = features.points(encoded, folded.center, self.room("points", rows.stop - rows.start), passage)
         with np.errstate(invalid="ignore", over="ignore"):
             response = folded.respond(points)
         # Evidence near the largest number of its type could not be told from `absent`.

@@ -45,6 +45,7 @@ def relevance_of(
     base_values, explained, evidence = (np.empty(n_rows, dtype=dtype) for _ in range(3))
     ids, assigned, competitors = (np.empty(n_rows, dtype=np.int32) for _ in range(3))
     positions = np.empty(n_rows if sparse else 0, dtype=np.intp)
+    blocks = Blocks.of(net, table, come_down=True)
 
     def explain(block: Block) -> NDArray:
         """Write what is found of a block's rows; return who their competitors are."""
@@ -85,7 +86,7 @@ def relevance_of(
         return rivals
 
     rivals = _no_rivals(net)
-    for some in Blocks.of(net, table, come_down=True).each(explain):
+    for some in blocks.each(explain):
         rivals += some
     if values is None:
         separable: Any = net.folded(dtype, centred=False)
