@@ -48,7 +48,7 @@ class AutoencoderKMeans(AugmentedClusterer):
     layer_epochs : int
         Of each layer alone, before that: with its mirror image in the decoder it restores what the layers
         before it give, with a fifth of it left out at random (Xie et al., 2016). It takes a multiple of the
-        time, and often makes clusters of images easier to find.
+        time.
     n_init : int
         Starts, of which the one is kept whose decoded centroids are nearest to the rows.
 
