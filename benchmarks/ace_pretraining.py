@@ -2,7 +2,8 @@
 
 Layer by layer, each as an autoencoder of one layer with dropout before both of its weights (Xie et al., 2016,
 section 4.2), then all layers together without dropout. k-means, DCN and ACe/DeC begin with the result, and
-with an autoencoder that was trained as whole for as many steps. Classes only score. Prints JSON, writes
+with an autoencoder that was trained as whole for as many steps. It may have seen all of MNIST, of which
+MNIST-test is a part, or turned and moved images (for the paper's lower table). Classes only score. Prints JSON, writes
 ``benchmarks/results/ace_pretraining.json`` and a page beside it. A run that was stopped goes on.
 
     WHYCLUST_DATA=... OMP_NUM_THREADS=1 python benchmarks/ace_pretraining.py
@@ -18,21 +19,30 @@ import numpy as np
 import torch
 from torch import nn
 
-from ace_table_1 import PAPER, WIDTH, rows_of
+from ace_table_1 import PAPER, SHAPES, WIDTH, rows_of
 from deep_parts.models import cache, scored
 from deep_parts.tables import of, one_line, values
 from running_parts.running import arguments, measure_runs, tell
-from whyclust.deep import DCN, ACeDeC, AutoencoderKMeans
+from whyclust.deep import DCN, DEC, ACeDeC, AutoencoderKMeans, TurnAndShift
 from whyclust.deep.networks.autoencoders import usual_sizes
 
 MODELS = ("AE+KM", "DCN 0.1", "DCN 1", "ACe/DeC")
+# Those that are only run where they are asked for.
+OTHERS = ("DEC", "DEC aug", "DCN 0.1 aug", "DCN 1 aug", "DCN 10 aug", "ACe/DeC aug whole")
 PRETRAININGS = ("layer by layer", "as a whole")
+# May follow either of them: which rows the autoencoder sees.
+ALL_DIGITS, TURNED = ", all of MNIST", ", turned"
 DROPOUT, BATCH, RATE, EPOCHS = 0.2, 256, 1e-3, 60
 
 
-def optimised(loss: Any, weights: list[nn.Parameter], n_steps: int, n_rows: int, seed: int) -> None:
+def optimised(
+    loss: Any,
+    weights: list[nn.Parameter],
+    n_steps: int,
+    n_rows: int,
+    generator: torch.Generator,
+) -> None:
     """Adam; the rate falls to a tenth after each 40 % of the steps, as in Xie et al."""
-    generator = torch.Generator().manual_seed(seed)
     adam = torch.optim.Adam(weights, lr=RATE)
     falling = torch.optim.lr_scheduler.StepLR(adam, max(1, int(0.4 * n_steps)), 0.1)
     for step in range(n_steps):
@@ -57,7 +67,7 @@ def autoencoder(data: str, seed: int, pretraining: str, network: str, steps: int
     """Encoder and decoder after ``steps`` of each layer and twice as many of all of them."""
     told = f"xie {data} {seed} {pretraining} {network} {steps}"
     path = cache() / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.pt"
-    X = torch.as_tensor(rows_of(data)[0], dtype=torch.float32)
+    X = torch.as_tensor(rows_of("mnist" if ALL_DIGITS in pretraining else data)[0], dtype=torch.float32)
     inner = (500, 500, 2000) if network == "papers" else usual_sizes(X.shape[1], images=False)
     sizes = [X.shape[1], *inner, WIDTH]
     torch.manual_seed(seed)
@@ -69,7 +79,7 @@ def autoencoder(data: str, seed: int, pretraining: str, network: str, steps: int
             weight.data = kept
     else:
         extra = 0
-        if pretraining == "layer by layer":
+        if pretraining.startswith("layer by layer"):
             seen = X
             for place, layer in enumerate(down):
                 back = up[len(up) - 1 - place]
@@ -86,18 +96,23 @@ def autoencoder(data: str, seed: int, pretraining: str, network: str, steps: int
                     return (y - x).square().sum(1).mean()
 
                 tell(f"layer {place}")
-                optimised(one_layer, [*layer.parameters(), *back.parameters()], steps, len(X), seed + place)
+                generator = torch.Generator().manual_seed(seed + place)
+                both = [*layer.parameters(), *back.parameters()]
+                optimised(one_layer, both, steps, len(X), generator)
                 with torch.no_grad():
                     seen = layer(seen) if layer is down[-1] else torch.relu(layer(seen))
         else:
             extra = len(down) * steps
 
+        generator = torch.Generator().manual_seed(seed + 99)
+        turn = TurnAndShift(SHAPES[data])
+
         def whole(rows: torch.Tensor) -> Any:
-            x = X[rows]
+            x = turn(X[rows], generator) if TURNED in pretraining else X[rows]
             return (hidden(up, hidden(down, x)) - x).square().sum(1).mean()
 
         tell("all layers")
-        optimised(whole, weights, 2 * steps + extra, len(X), seed + 99)
+        optimised(whole, weights, 2 * steps + extra, len(X), generator)
         torch.save([weight.data for weight in weights], path)
     sides = []
     for layers in (down, up):
@@ -123,11 +138,17 @@ def measure(
     if model == "AE+KM":
         return {"scores": scored(first.labels_, y), **told}
     settings: dict[str, Any] = {"autoencoder": first, "epochs": epochs, "random_state": seed}
+    if "aug" in model:
+        settings["augment"] = TurnAndShift(SHAPES[data])
     centroids: Any = DCN
-    if model == "ACe/DeC":
-        deep: Any = ACeDeC
-        return {"scores": scored(deep(centroids(k, **settings)).fit(X).labels_, y), **told}
-    fitted = centroids(k, lam=float(model.split()[1]), **settings).fit(X)
+    divergence: Any = DEC
+    deep: Any = ACeDeC
+    if model.startswith("ACe/DeC"):
+        fitted = deep(centroids(k, **settings)).fit(X)
+    elif model.startswith("DEC"):
+        fitted = divergence(k, **settings).fit(X)
+    else:
+        fitted = centroids(k, lam=float(model.split()[1]), **settings).fit(X)
     return {"scores": scored(fitted.labels_, y), **told}
 
 
@@ -143,18 +164,21 @@ def page(result: dict[str, Any]) -> str:
             paper has 50,000 steps a layer and 100,000 of all."""
         ),
         "",
+    ]
+    models = [model for model in (*MODELS, *OTHERS) if of(runs, model=model)]
+    lines += [
         "| set | network | steps a layer | pretraining | squared error | "
-        + " | ".join(MODELS)
+        + " | ".join(models)
         + " | seeds |",
-        "|---" * (6 + len(MODELS)) + "|",
+        "|---" * (6 + len(models)) + "|",
     ]
     parts = dict.fromkeys((run["data"], run["network"], run["steps"], run["pretraining"]) for run in runs)
     for data, network, steps, pretraining in parts:
         own = of(runs, data=data, network=network, steps=steps, pretraining=pretraining)
         cells = []
-        for model in MODELS:
+        for model in models:
             found = of(own, model=model)
-            printed = PAPER.get(data, {}).get(model)
+            printed = PAPER.get(data, {}).get(model.removesuffix(" whole"))
             paper = f" [{printed}]" if printed else ""
             cells.append(f"{values(found, 'NMI').mean():.1f}{paper}" if found else "–")
         error = np.mean([run["reconstruction"] for run in own])
@@ -170,7 +194,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--network", choices=["sized", "papers"], default="sized")
     parser.add_argument("--steps", type=int, default=10_000, help="of each layer")
-    parser.add_argument("--pretrainings", help="only these, separated by commas")
+    parser.add_argument("--pretrainings", help="only these, separated by semicolons")
     options = parser.parse_args()
     keys = [
         {
@@ -184,7 +208,7 @@ def main() -> None:
         }
         for data in (("digits",) if options.quick else (options.sets or "mnist_test").split(","))
         for seed in range(options.seeds or 1)
-        for pretraining in (options.pretrainings.split(",") if options.pretrainings else PRETRAININGS)
+        for pretraining in (options.pretrainings.split(";") if options.pretrainings else PRETRAININGS)
         for model in (options.models.split(",") if options.models else MODELS)
     ]
     measure_runs(options, "ace_pretraining", keys, measure, page)

@@ -78,7 +78,7 @@ SEEDS, PRETRAINING, EPOCHS = 3, 100, 60
 WIDTH = 10
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Pixels between 0 and 1, one row an image, colours one after the other; and classes."""
     if name == "digits":
