@@ -3,7 +3,8 @@
 Layer by layer, each as an autoencoder of one layer with dropout before both of its weights (Xie et al., 2016,
 section 4.2), then all layers together without dropout. k-means, DCN and ACe/DeC begin with the result, and
 with an autoencoder that was trained as whole for as many steps. It may have seen all of MNIST, of which
-MNIST-test is a part, or turned and moved images (for the paper's lower table). Classes only score. Prints JSON, writes
+MNIST-test is a part, or turned and moved images (for the paper's lower table). Classes
+only score. Prints JSON, writes
 ``benchmarks/results/ace_pretraining.json`` and a page beside it. A run that was stopped goes on.
 
     WHYCLUST_DATA=... OMP_NUM_THREADS=1 python benchmarks/ace_pretraining.py
