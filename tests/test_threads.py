@@ -17,6 +17,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import whyclust as wc
+from whyclust._threads import one_thread_if_small
 from whyclust.cluster import KernelKMeans, SoftKMeans
 from whyclust.network.blocks import Blocks, one_thread_products
 
@@ -170,3 +171,46 @@ def test_a_fork_in_the_middle_is_neither_stuck_nor_slow() -> None:
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class _Noted(KMeans):
+    """k-means that notes how many threads scikit-learn has while it is fitted."""
+
+    seen: list[int] = []  # noqa: RUF012
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> _Noted:
+        self.seen.append(_openmp_threads())
+        return super().fit(X, y, sample_weight)
+
+
+def _openmp_threads() -> int:
+    own = [one for one in threadpool_info() if one["user_api"] == "openmp" and "torch" not in one["filepath"]]
+    return max(one["num_threads"] for one in own)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(10_000, 1), (100, 2)])
+def test_small_tables_are_fitted_again_in_one_thread(
+    monkeypatch: pytest.MonkeyPatch, limit: int, expected: int
+) -> None:
+    """Threads that wait for each other on a busy machine took seventeen times as long."""
+    monkeypatch.setattr("whyclust._threads._SMALL", limit)
+    monkeypatch.setattr(_Noted, "seen", [])
+    X = table(300)
+    model = _Noted(3, n_init=1, random_state=0).fit(X)
+    with threadpool_limits(2, user_api="openmp"):
+        _Noted.seen.clear()
+        wc.metrics.stability(model, X, n_repeats=2, random_state=0)
+        assert _Noted.seen == [expected] * 2
+        assert _openmp_threads() == 2
+
+
+def test_one_thread_leaves_those_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with one_thread_if_small(table()):
+            assert _openmp_threads() == 1
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

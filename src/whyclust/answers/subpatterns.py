@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted
+from whyclust._threads import one_thread_if_small
 from whyclust.answers.smallest_change import plain
 from whyclust.cluster import choose_k
 from whyclust.cluster.choose_k import ChosenK
@@ -149,7 +150,8 @@ def _grouped(shares: NDArray, random_state: Any) -> tuple[ChosenK | None, NDArra
         return chosen, alone
     from sklearn.cluster import KMeans
 
-    return chosen, KMeans(chosen.k, n_init=10, random_state=random_state).fit_predict(shares)
+    with one_thread_if_small(shares):
+        return chosen, KMeans(chosen.k, n_init=10, random_state=random_state).fit_predict(shares)
 
 
 def _pattern(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyclust._checks import one_of
+from whyclust._threads import one_thread_if_small
 from whyclust.cluster._distances import FloatArray, IntArray, squared_distances
 
 # Small clusters that the tree begins with, for each cluster that will be asked for.
@@ -136,7 +137,7 @@ def k_means_path(X: FloatArray, ks: Sequence[int], seed: int) -> Iterator[tuple[
     if not asked:
         return
     n_small = min(_SMALL_PER_CLUSTER * asked[-1], n_distinct)
-    with warnings.catch_warnings():
+    with one_thread_if_small(X), warnings.catch_warnings():
         # Rows that differ by rounding only may share a centre.
         warnings.simplefilter("ignore", ConvergenceWarning)
         small = KMeans(n_small, n_init=1, max_iter=_STEPS_OF_SMALL, random_state=seed).fit(X)

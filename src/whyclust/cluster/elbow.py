@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from whyclust._threads import one_thread_if_small
+
 LARGEST_K = 10
 # Beyond this many rows the curve is drawn on a random sample: its bend does not need more.
 SAMPLE_ROWS = 10_000
@@ -155,7 +157,8 @@ def inertia_curve(
     for k in ks:
         if progress is not None:
             progress(k)
-        model = KMeans(n_clusters=k, n_init=5, random_state=random_state).fit(X)
+        with one_thread_if_small(X):
+            model = KMeans(n_clusters=k, n_init=5, random_state=random_state).fit(X)
         inertia.append(float(model.inertia_))
     # By chance a larger k may end with more inertia; the best found for fewer still holds.
     return find_elbow(ks, np.minimum.accumulate(inertia).tolist())

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from whyclust import neuralize
 from whyclust._checks import counted
+from whyclust._threads import one_thread_if_small
 from whyclust.cluster.structure import few_rows, outlier_clusters
 from whyclust.columns import TablePlan, preparation
 from whyclust.command import choosing_k
@@ -86,8 +87,9 @@ def fit_clusters(
         k = choice.k
         headlines.append(f"{choice.describe()} The curve is in the report.")
     progress(f"Clustering {len(features)} rows into {k} clusters")
-    model = made(options.method, k, options.seed).fit(matrix)
-    labels = model.labels_ if hasattr(model, "labels_") else model.predict(matrix)
+    with one_thread_if_small(matrix):
+        model = made(options.method, k, options.seed).fit(matrix)
+        labels = model.labels_ if hasattr(model, "labels_") else model.predict(matrix)
     headlines += _on_outliers(matrix, np.asarray(labels))
     pipeline = Pipeline([("prepare", prepared), ("cluster", model)])
     return Fit(pipeline, neuralize(pipeline, features), int(k), choice, headlines=headlines)

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
 from whyclust._frames import take_rows
+from whyclust._threads import one_thread_if_small
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
 from whyclust.inputs.reading import InputTable
@@ -111,8 +112,9 @@ def stability(
         drawn = take_rows(table.data, rows)
         try:
             _pretrain_anew(again, drawn, _seed(generator) if reseed else spare)
-            again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
-            found.append(_compare(original, again, table, names, rule))
+            with one_thread_if_small(table):
+                again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
+                found.append(_compare(original, again, table, names, rule))
         except ValueError as error:  # a sample may have too few different rows, say
             failures.append(" ".join(str(error).split()))
     if failures:
