@@ -168,14 +168,15 @@ def page(result: dict[str, Any]) -> str:
     ]
     models = [model for model in (*MODELS, *OTHERS) if of(runs, model=model)]
     lines += [
-        "| set | network | steps a layer | pretraining | squared error | "
+        "| set | network | steps a layer | pretraining | squared error | epochs after it | "
         + " | ".join(models)
         + " | seeds |",
-        "|---" * (6 + len(models)) + "|",
+        "|---" * (7 + len(models)) + "|",
     ]
-    parts = dict.fromkeys((run["data"], run["network"], run["steps"], run["pretraining"]) for run in runs)
-    for data, network, steps, pretraining in parts:
-        own = of(runs, data=data, network=network, steps=steps, pretraining=pretraining)
+    shared = ("data", "network", "steps", "pretraining", "epochs")
+    for part in dict.fromkeys(tuple(run[name] for name in shared) for run in runs):
+        data, network, steps, pretraining, epochs = part
+        own = of(runs, **dict(zip(shared, part, strict=True)))
         cells = []
         for model in models:
             found = of(own, model=model)
@@ -186,7 +187,7 @@ def page(result: dict[str, Any]) -> str:
         seeds = len({run["seed"] for run in own})
         told = "sized to the table" if network == "sized" else "500–500–2000"
         lines.append(
-            f"| {data} | {told} | {steps:,} | {pretraining} | {error:.2f} | {' | '.join(cells)} | {seeds} |"
+            f"| {data} | {told} | {steps:,} | {pretraining} | {error:.2f} | {epochs} | {' | '.join(cells)} | {seeds} |"
         )
     return "\n".join([*lines, ""])
 
@@ -195,6 +196,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--network", choices=["sized", "papers"], default="sized")
     parser.add_argument("--steps", type=int, default=10_000, help="of each layer")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="of the models after it")
     parser.add_argument("--pretrainings", help="only these, separated by semicolons")
     options = parser.parse_args()
     keys = [
@@ -205,7 +207,7 @@ def main() -> None:
             "pretraining": pretraining,
             "network": options.network,
             "steps": 20 if options.quick else options.steps,
-            "epochs": 2 if options.quick else EPOCHS,
+            "epochs": 2 if options.quick else options.epochs,
         }
         for data in (("digits",) if options.quick else (options.sets or "mnist_test").split(","))
         for seed in range(options.seeds or 1)
