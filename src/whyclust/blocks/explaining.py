@@ -23,7 +23,7 @@ from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.saving.atomic import write_whole
-from whyclust.saving.digest import seal, seal_of
+from whyclust.saving.digest import seal, seal_of, sum_of
 from whyclust.saving.files import load, save
 from whyclust.tables import unknown_column
 from whyclust.telling.lines import id_name, row_lines
@@ -150,6 +150,7 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     return {
         "moments": moments,
         "files": files,
+        "sums": {name: sum_of(state.folder / name) for name in files},
         "notes": list(dict.fromkeys(told)),
         "disagreeing": disagreeing,
     }
@@ -206,7 +207,11 @@ def block_typical(block: Block, state: Known) -> dict[str, Any]:
 
         name = f"{CLUSTERS}/{file_name(block, number)}"
         files[name] = str(seal_of(write_whole(folder / name, fill)))
-    return {"typical": typical, "files": files}
+    return {
+        "typical": typical,
+        "files": files,
+        "sums": {name: sum_of(folder / name) for name in files},
+    }
 
 
 def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Explanation]]:
