@@ -198,7 +198,14 @@ def test_the_report_appears_last(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", watched)
     assert _exit_code(["explain", "t.csv", "-k", "2", "--quiet"]) == 0
-    assert sorted(moved) == ["clusters.csv", "model.npz", "relevance.parquet", "report.html", "summary.json"]
+    assert sorted(moved) == [
+        "SHA256SUMS",
+        "clusters.csv",
+        "model.npz",
+        "relevance.parquet",
+        "report.html",
+        "summary.json",
+    ]
     assert moved[-1] == "report.html"
 
 

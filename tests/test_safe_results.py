@@ -76,7 +76,14 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
         tmp_path / "t.csv", index=False
     )
     first, again = run(tmp_path, "one", 1), run(tmp_path, "two", 1)
-    assert sorted(first) == ["clusters.csv", "model.npz", "relevance.parquet", "report.html", "summary.json"]
+    assert sorted(first) == [
+        "SHA256SUMS",
+        "clusters.csv",
+        "model.npz",
+        "relevance.parquet",
+        "report.html",
+        "summary.json",
+    ]
     assert [name for name in first if first[name] != again[name]] == []
     # scikit-learn's k-means adds up in the order of its threads: the last digits, and no cluster, differ.
     with_two = run(tmp_path, "three", 2)

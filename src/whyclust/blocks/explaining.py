@@ -23,8 +23,9 @@ from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.saving.atomic import write_whole
-from whyclust.saving.digest import seal, seal_of
+from whyclust.saving.digest import seal, seal_of, sum_of
 from whyclust.saving.files import load, save
+from whyclust.tables import unknown_column
 from whyclust.telling.lines import id_name, row_lines
 
 RELEVANCE, CLUSTERS = "relevance", "clusters"
@@ -149,6 +150,7 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     return {
         "moments": moments,
         "files": files,
+        "sums": {name: sum_of(state.folder / name) for name in files},
         "notes": list(dict.fromkeys(told)),
         "disagreeing": disagreeing,
     }
@@ -205,7 +207,11 @@ def block_typical(block: Block, state: Known) -> dict[str, Any]:
 
         name = f"{CLUSTERS}/{file_name(block, number)}"
         files[name] = str(seal_of(write_whole(folder / name, fill)))
-    return {"typical": typical, "files": files}
+    return {
+        "typical": typical,
+        "files": files,
+        "sums": {name: sum_of(folder / name) for name in files},
+    }
 
 
 def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Explanation]]:
@@ -228,7 +234,7 @@ def block_rows(block: Block, state: tuple[list[str], NDArray]) -> pd.DataFrame:
     return pd.concat(found)
 
 
-def explain_frame(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
+def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | None = None) -> pd.DataFrame:
     """Explain the rows of a frame by a network, as a frame: what other engines map over their blocks.
 
     It is a pure function: a row has the same line in any block, because β belongs to the network.
@@ -236,9 +242,12 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
     Parameters
     ----------
     frame : pandas.DataFrame
-        Any rows, with the columns of the network.
+        Any rows, also none, with the columns of the network.
     network : Neuralized
         ``wc.load("result/model.npz")``, or ``wc.neuralize(model, background)``.
+    id_column : str, optional
+        The column that names the rows, which becomes the first one of the lines. Most engines know no index,
+        and keep no order of rows.
 
     Returns
     -------
@@ -256,15 +265,31 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
     >>> explain_frame(X[:2], network).columns.tolist()[:5]
     ['cluster', 'competitor', 'evidence', 'base_value', 'relevance.sepal length (cm)']
     """
-    found = explain_rows(network, read_input(frame))
-    lines = pd.DataFrame(
-        {
-            "cluster": found.clusters,
-            "competitor": found.competitors,
-            "evidence": found.evidence,
-            "base_value": found.base_values,
-        },
-        index=frame.index,
-    )
-    names = [f"relevance.{name}" for name in found.feature_names]
-    return pd.concat([lines, pd.DataFrame(np.asarray(found.values), frame.index, names)], axis=1)
+    if id_column is None:
+        return _lines_of(frame, network)
+    if id_column not in frame.columns:
+        raise ValueError(unknown_column(id_column, frame.columns))
+    is_feature = network.named and id_column in network.feature_names
+    lines = _lines_of(frame if is_feature else frame.drop(columns=id_column), network)
+    if id_column in lines.columns:
+        raise ValueError(
+            f"id_column='{id_column}' is what a column of the result is called: give it another name."
+        )
+    lines.insert(0, id_column, frame[id_column])
+    return lines
+
+
+def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
+    if len(frame) == 0:  # engines hand over blocks of which a filter has left nothing
+        columns = [str(name) for name in (network.feature_names if network.named else frame.columns)]
+        nobody, nothing = network.clusters[:0], np.empty(0)
+        parts = (nobody, nobody, nothing, nothing)
+        values = np.empty((0, len(columns)))
+    else:
+        found = explain_rows(network, read_input(frame))
+        columns = found.feature_names
+        parts = (found.clusters, found.competitors, found.evidence, found.base_values)
+        values = np.asarray(found.values)
+    lines = dict(zip(("cluster", "competitor", "evidence", "base_value"), parts, strict=True))
+    relevance = pd.DataFrame(values, frame.index, [f"relevance.{name}" for name in columns])
+    return pd.concat([pd.DataFrame(lines, index=frame.index), relevance], axis=1)

@@ -273,7 +273,7 @@ def _explained(
     """Explain every block, then summarise, then find what is typical, then write."""
     progress("Explaining every row")
     # Added up as they come: there may be thousands of parts.
-    moments, told, disagreeing = _total_of(
+    moments, told, disagreeing, sums = _total_of(
         job.run("explained", block_explained, source.blocks, explainer, engine)
     )
     notes = [*notes, *told]
@@ -281,14 +281,18 @@ def _explained(
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
     progress("Explaining: typical rows")
     known = Known(explainer, moments, names)
-    parts = job.run("typical", block_typical, source.blocks, known, engine)
-    typical = reduce(add, (part["typical"] for part in parts))
+    typical: Any = None
+    for part in job.run("typical", block_typical, source.blocks, known, engine):
+        typical = part["typical"] if typical is None else typical + part["typical"]
+        sums |= part["sums"]
     summary = summary_of(moments, typical, some)
     progress("Writing the report")
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
     _refuse_changed(source)
     page = shown if asked.rows else _without_rows(shown, moments, typical, some)
-    return write_found(job, source, options, asked, explainer, fit, summary, shown, page, notes, disagreeing)
+    return write_found(
+        job, source, options, asked, explainer, fit, summary, shown, page, notes, disagreeing, sums
+    )
 
 
 def _refuse_changed(source: Source) -> None:
@@ -302,16 +306,20 @@ def _refuse_changed(source: Source) -> None:
             )
 
 
-def _total_of(parts: Iterable[dict[str, Any]]) -> tuple[ClusterMoments, list[str], int]:
-    """What all blocks have shown, their notes, and the rows that a surrogate assigns elsewhere."""
+def _total_of(
+    parts: Iterable[dict[str, Any]],
+) -> tuple[ClusterMoments, list[str], int, dict[str, str]]:
+    """What all blocks have shown, their notes, rows that a surrogate assigns elsewhere, digests of files."""
     moments: Any = None
     notes: dict[str, None] = {}
     disagreeing = 0
+    sums: dict[str, str] = {}
     for part in parts:
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
         disagreeing += part["disagreeing"]
-    return moments, list(notes), disagreeing
+        sums |= part["sums"]
+    return moments, list(notes), disagreeing, sums
 
 
 # Rows that tell what is the same of all: names, the question.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import warnings
@@ -18,10 +17,10 @@ from whyclust.blocks.job import MANIFEST, UNFINISHED, Job, read_manifest, refuse
 from whyclust.blocks.source import Source
 from whyclust.command.by_block_fitting import BlockFit
 from whyclust.command.options import Options
-from whyclust.command.result_files import check_folder, strongest, write_json
+from whyclust.command.result_files import SUMS, check_folder, strongest, write_json, write_sums
 from whyclust.explaining.explanation import Explanation
 from whyclust.saving.atomic import write_whole
-from whyclust.saving.digest import is_changed, seal_of
+from whyclust.saving.digest import is_changed, seal_of, sum_of
 from whyclust.tables import Reading
 from whyclust.telling.summary import Summary
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 PARQUET = ".parquet"
 # In the order in which they are moved: who finds a new report finds the rest new, too.
-MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", MANIFEST, REPORT)
+MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", MANIFEST, SUMS, REPORT)
 # What the same command writes without blocks.
 _IN_ONE_FILE = ("relevance.parquet", "clusters.csv")
 
@@ -86,7 +85,7 @@ def _digest(path: Path) -> str:
     """What tells a file from others: of Parquet, the digest inside."""
     if path.suffix == PARQUET:
         return str(seal_of(path))
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sum_of(path)
 
 
 def write_found(
@@ -101,6 +100,7 @@ def write_found(
     page: Explanation,
     notes: list[str],
     disagreeing: int,
+    sums: Mapping[str, str],
 ) -> Found:
     """Write the report, the summary and the model, and move everything to where it belongs.
 
@@ -117,6 +117,8 @@ def write_found(
     notes : list of str
     disagreeing : int
         Rows that a surrogate assigns elsewhere.
+    sums : mapping of str to str
+        The SHA-256 of every part that was written, as its worker found it.
     """
     from whyclust.report import to_html
 
@@ -178,6 +180,8 @@ def write_found(
         job.results = {one.relative_to(job.folder).as_posix(): _digest(one) for one in files}
         job.write_manifest()
         job.keep("moving", True)
+    small = {name: digest for name, digest in job.results.items() if not name.endswith(PARQUET)}
+    write_sums({**sums, **small, MANIFEST: sum_of(job.folder / MANIFEST)}, job.folder)
     for name in MOVED:
         _move(job.folder / name, out / name)
     job.finish()

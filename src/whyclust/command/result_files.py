@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from whyclust._checks import counted
 from whyclust.command.formulas import without_formulas
 from whyclust.command.result import Result
 from whyclust.saving.atomic import folder_beside
+from whyclust.saving.digest import sum_of
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 FEATURES_SHOWN = 50
 # The rows of tables with more numbers than this are not written beside their relevance, unless asked for.
 MOST_NUMBERS = 5_000_000
-FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", "report.html")
+# What ``sha256sum --check`` reads.
+SUMS = "SHA256SUMS"
+FILES = ("clusters.csv", "model.npz", "relevance.parquet", "summary.json", SUMS, "report.html")
 AUDIT_FILES = ("audit.csv", "audit.json")
 
 
@@ -101,6 +104,7 @@ def write_result(
             write_json(result.audit.to_json(), beside / "audit.json")
             methods = _as_asked(result.audit.methods, safe_csv, result.notes)
             methods.to_csv(beside / "audit.csv", index=False, encoding="utf-8")
+        write_sums({path.name: sum_of(path) for path in beside.iterdir()}, beside)
     return folder / "report.html"
 
 
@@ -174,6 +178,19 @@ def write_json(value: Any, path: Path) -> None:
     """Write JSON, in which NaN and infinity are null."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def write_sums(sums: Mapping[str, str], folder: Path) -> None:
+    """Write the digests of files of a folder, for ``sha256sum --check SHA256SUMS`` in it.
+
+    Parameters
+    ----------
+    sums : mapping of str to str
+        The SHA-256 of every file, by its path in the folder.
+    folder : pathlib.Path
+    """
+    lines = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums))
+    (folder / SUMS).write_bytes(lines.encode())
 
 
 def check_folder(folder: Path, *, audit: bool = False) -> None:

@@ -91,6 +91,12 @@ def _digest(stream: Any, parts: list[tuple[int, int | None]]) -> bytes:
     return digest.digest()
 
 
+def sum_of(path: Path) -> str:
+    """The SHA-256 of a whole file in hexadecimal, as ``sha256sum`` tells it; read block by block."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def seal_of(path: Path) -> str | None:
     """The digest that stands in a Parquet file, in hexadecimal; None where there is none."""
     with path.open("rb") as stream:
