@@ -87,9 +87,9 @@ def test_from_the_map_to_a_download(driver, page, explained):
     pick_a_point(driver)
     shown(driver, "0 would be on the border")
     click(driver, "What would move it?")
-    shown(driver, "Nothing nearer would do")
-    first = driver.execute_script("return document.querySelector('#page td').innerText")
-    click(driver, "hold", within="#page table")
+    shown(driver, "One column alone".upper())
+    first = driver.execute_script("return document.querySelector('#page .together td').innerText")
+    click(driver, "hold", within="#page .together")
     until(
         driver,
         """return [...document.querySelectorAll('#page table td:first-child')]
@@ -128,6 +128,75 @@ def test_from_the_map_to_a_download(driver, page, explained):
     own = explained.data.loc[rows["row"].tolist()]
     np.testing.assert_allclose(rows["age"], own["age"], rtol=1e-6)
     assert rows["region"].tolist() == own["region"].tolist()
+
+
+def lines_of(driver, table):
+    """What stands in the lines of a table."""
+    return until(
+        driver,
+        """const found = [...document.querySelectorAll(arguments[0] + ' tbody tr')];
+           return found.length && found.map((line) => [...line.cells].map((cell) => cell.innerText))""",
+        f"#page {table}",
+    )
+
+
+@pytest.fixture(scope="module")
+def visits():
+    """Customers with a column of whole numbers, four kinds of them."""
+    from whyclust.command.run import explain_table
+    from whyclust.tables import Table
+
+    frame = customers()
+    frame["calls"] = np.random.default_rng(0).poisson(2 + 3 * (frame["age"] > 0), size=240)
+    return explain_table(Table(frame), k=4).explanation
+
+
+def test_what_is_shown_moves_the_row(driver, visits, tmp_path):
+    """One column alone as in Python, and the values as they are shown lead where it is said."""
+    path, net = visits.to_html(tmp_path / "visits.html"), visits.origin.network
+    numeric = [one for one in visits.feature_names if one != "region"]
+    moved = 0
+    for row in (3, 40, 77, 120):
+        go(driver, path, f"#/?row={row}")
+        shown(driver, "Why here?")
+        click(driver, "What would move it?")
+        shown(driver, "nearest of all".upper())
+        told = {}
+        for column in numeric:
+            fixed = [one for one in visits.feature_names if one != column]
+            try:
+                told[column] = visits.smallest_change(
+                    row, fixed=fixed, bounds="data", whole=[column] if column == "calls" else []
+                )
+            except ValueError:
+                continue
+        nearest = sorted(told, key=lambda one: told[one].distance)[:3]
+        if nearest:
+            lines = lines_of(driver, ".alone")
+            assert [line[0] for line in lines] == nearest
+            moved += len(lines)
+        else:
+            shown(driver, "No single column moves it within the range of the data.")
+            lines = []
+        for name, _, then, leads, far, _ in lines:
+            changed = visits.data.iloc[[row]].assign(**{name: float(then)})
+            assert leads == f"cluster {net.predict(changed)[0]}" == f"cluster {told[name].to}"
+            assert float(far) == pytest.approx(told[name].distance, rel=6e-3)
+            assert visits.data[name].min() <= float(then) <= visits.data[name].max()
+            assert name != "calls" or float(then) == told[name].point["calls"].iloc[0]
+        together = visits.smallest_change(row, fixed=["region"], bounds="data")
+        shown(driver, f"It would be in cluster {together.to} with these values.")
+        changed = visits.data.iloc[[row]].astype({"calls": float})
+        for name, now, then, _ in lines_of(driver, ".together"):
+            assert now != then
+            changed[name] = float(then)
+        assert net.predict(changed)[0] == together.to
+        click(driver, "Try these values")
+        shown(driver, f"instead of cluster {visits.assigned[row]}")
+        assert until(driver, "return document.querySelector('#page .outcome strong')?.innerText") == (
+            f"Cluster {together.to}"
+        )
+    assert moved > 2
 
 
 def first_row(driver):
