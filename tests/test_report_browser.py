@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
+from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
 
 pytestmark = needs_browser
@@ -85,7 +86,7 @@ def downloaded(driver, name):
 def test_from_the_map_to_a_download(driver, page, explained):
     go(driver, page)
     pick_a_point(driver)
-    shown(driver, "0 would be on the border")
+    shown(driver, "how far from the border, 0 is on it")
     click(driver, "What would move it?")
     shown(driver, "One column alone".upper())
     first = driver.execute_script("return document.querySelector('#page .together td').innerText")
@@ -281,6 +282,30 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
            return Math.abs(found - arguments[0]) < 1e-6 * Math.abs(arguments[0])""",
         float(duel.explained[0]),
     )
+    # The sentence names the question of the bars, and their total.
+    told = "return document.querySelector('#page .answer').innerText"
+    assert f"against cluster {rival} alone. The evidence is {duel.explained[0]:.3g}, above 0" in (
+        driver.execute_script(told)
+    )
+    go(driver, page, "#/?row=5")
+    shown(
+        driver,
+        f"Why cluster {own}: against all other clusters together, of which cluster {explained.competitors[5]} "
+        f"comes nearest. Its evidence is {explained.explained[5]:.3g}: how far from the border",
+    )
+
+
+def test_evidence_that_is_pooled_softly_is_told_beside_what_the_bars_sum_to(driver, tmp_path):
+    frame = customers().iloc[:, :4]
+    model = make_pipeline(StandardScaler(), SoftKMeans(3, decision="absolute", random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    path = ex.to_html(tmp_path / "soft.html")
+    row = int(np.argmax(np.abs(ex.explained - ex.evidence) * (ex.evidence > 0)))
+    go(driver, path, f"#/?row={row}")
+    text = until(driver, "return document.querySelector('#page .answer')?.innerText")
+    assert f"Its evidence is {ex.explained[row]:.3g}" in text
+    assert f"{ex.explained[row]:.3g}" != f"{ex.evidence[row]:.3g}"
+    assert f"The model itself takes a soft minimum over them, {ex.evidence[row]:.3g}." in text
 
 
 @contextmanager
