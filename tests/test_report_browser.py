@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
+from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
 
 pytestmark = needs_browser
@@ -85,11 +86,11 @@ def downloaded(driver, name):
 def test_from_the_map_to_a_download(driver, page, explained):
     go(driver, page)
     pick_a_point(driver)
-    shown(driver, "0 would be on the border")
+    shown(driver, "how far from the border, 0 is on it")
     click(driver, "What would move it?")
-    shown(driver, "Nothing nearer would do")
-    first = driver.execute_script("return document.querySelector('#page td').innerText")
-    click(driver, "hold", within="#page table")
+    shown(driver, "One column alone".upper())
+    first = driver.execute_script("return document.querySelector('#page .together td').innerText")
+    click(driver, "hold", within="#page .together")
     until(
         driver,
         """return [...document.querySelectorAll('#page table td:first-child')]
@@ -128,6 +129,75 @@ def test_from_the_map_to_a_download(driver, page, explained):
     own = explained.data.loc[rows["row"].tolist()]
     np.testing.assert_allclose(rows["age"], own["age"], rtol=1e-6)
     assert rows["region"].tolist() == own["region"].tolist()
+
+
+def lines_of(driver, table):
+    """What stands in the lines of a table."""
+    return until(
+        driver,
+        """const found = [...document.querySelectorAll(arguments[0] + ' tbody tr')];
+           return found.length && found.map((line) => [...line.cells].map((cell) => cell.innerText))""",
+        f"#page {table}",
+    )
+
+
+@pytest.fixture(scope="module")
+def visits():
+    """Customers with a column of whole numbers, four kinds of them."""
+    from whyclust.command.run import explain_table
+    from whyclust.tables import Table
+
+    frame = customers()
+    frame["calls"] = np.random.default_rng(0).poisson(2 + 3 * (frame["age"] > 0), size=240)
+    return explain_table(Table(frame), k=4).explanation
+
+
+def test_what_is_shown_moves_the_row(driver, visits, tmp_path):
+    """One column alone as in Python, and the values as they are shown lead where it is said."""
+    path, net = visits.to_html(tmp_path / "visits.html"), visits.origin.network
+    numeric = [one for one in visits.feature_names if one != "region"]
+    moved = 0
+    for row in (3, 40, 77, 120):
+        go(driver, path, f"#/?row={row}")
+        shown(driver, "Why here?")
+        click(driver, "What would move it?")
+        shown(driver, "nearest of all".upper())
+        told = {}
+        for column in numeric:
+            fixed = [one for one in visits.feature_names if one != column]
+            try:
+                told[column] = visits.smallest_change(
+                    row, fixed=fixed, bounds="data", whole=[column] if column == "calls" else []
+                )
+            except ValueError:
+                continue
+        nearest = sorted(told, key=lambda one: told[one].distance)[:3]
+        if nearest:
+            lines = lines_of(driver, ".alone")
+            assert [line[0] for line in lines] == nearest
+            moved += len(lines)
+        else:
+            shown(driver, "No single column moves it within the range of the data.")
+            lines = []
+        for name, _, then, leads, far, _ in lines:
+            changed = visits.data.iloc[[row]].assign(**{name: float(then)})
+            assert leads == f"cluster {net.predict(changed)[0]}" == f"cluster {told[name].to}"
+            assert float(far) == pytest.approx(told[name].distance, rel=6e-3)
+            assert visits.data[name].min() <= float(then) <= visits.data[name].max()
+            assert name != "calls" or float(then) == told[name].point["calls"].iloc[0]
+        together = visits.smallest_change(row, fixed=["region"], bounds="data")
+        shown(driver, f"It would be in cluster {together.to} with these values.")
+        changed = visits.data.iloc[[row]].astype({"calls": float})
+        for name, now, then, _ in lines_of(driver, ".together"):
+            assert now != then
+            changed[name] = float(then)
+        assert net.predict(changed)[0] == together.to
+        click(driver, "Try these values")
+        shown(driver, f"instead of cluster {visits.assigned[row]}")
+        assert until(driver, "return document.querySelector('#page .outcome strong')?.innerText") == (
+            f"Cluster {together.to}"
+        )
+    assert moved > 2
 
 
 def first_row(driver):
@@ -212,6 +282,30 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
            return Math.abs(found - arguments[0]) < 1e-6 * Math.abs(arguments[0])""",
         float(duel.explained[0]),
     )
+    # The sentence names the question of the bars, and their total.
+    told = "return document.querySelector('#page .answer').innerText"
+    assert f"against cluster {rival} alone. The evidence is {duel.explained[0]:.3g}, above 0" in (
+        driver.execute_script(told)
+    )
+    go(driver, page, "#/?row=5")
+    shown(
+        driver,
+        f"Why cluster {own}: against all other clusters together, of which cluster {explained.competitors[5]} "
+        f"comes nearest. Its evidence is {explained.explained[5]:.3g}: how far from the border",
+    )
+
+
+def test_evidence_that_is_pooled_softly_is_told_beside_what_the_bars_sum_to(driver, tmp_path):
+    frame = customers().iloc[:, :4]
+    model = make_pipeline(StandardScaler(), SoftKMeans(3, decision="absolute", random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    path = ex.to_html(tmp_path / "soft.html")
+    row = int(np.argmax(np.abs(ex.explained - ex.evidence) * (ex.evidence > 0)))
+    go(driver, path, f"#/?row={row}")
+    text = until(driver, "return document.querySelector('#page .answer')?.innerText")
+    assert f"Its evidence is {ex.explained[row]:.3g}" in text
+    assert f"{ex.explained[row]:.3g}" != f"{ex.evidence[row]:.3g}"
+    assert f"The model itself takes a soft minimum over them, {ex.evidence[row]:.3g}." in text
 
 
 @contextmanager

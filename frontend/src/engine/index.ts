@@ -32,8 +32,12 @@ export interface Explained {
 export interface Engine {
   /** Why this row is in a cluster (by default its own), against all others or against one. */
   explain(row: readonly Cell[], cluster?: number, against?: number): Explained;
-  /** The nearest row in another cluster; only where borders are flat. Categories stay as they are. */
-  smallestChange?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number): Change | { why: string };
+  /** The nearest row in another cluster, `within` the range of the data; only where borders are flat. Categories stay. */
+  smallestChange?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number, within?: boolean): Change | { why: string };
+  /** The smallest change of one column within the range of the data, whole where the column is; null where none leads there. */
+  changeOf?(row: readonly Cell[], column: number, to?: number): Change | null;
+  /** A change in numbers of few digits, which lead to the same cluster. */
+  rounded?(row: readonly Cell[], change: Change, within: boolean): Change;
 }
 
 // Scores near the largest number could not be told from no competitor at all; Python refuses the same.
@@ -98,11 +102,18 @@ export function makeEngine(spec: EngineSpec, array: Arrays): Engine {
   if (!spec.change) return { explain };
   const assign = (encoded: Float64Array) => largest(respond(encoded).scores);
   const change = makeSmallestChange(spec, spec.change, array, encoder, assign);
+  const goal = (to?: number) => (to === undefined ? undefined : placeOf(to));
+  const counted = (found: Change): Change => ({ ...found, to: countOf(found.to) });
   return {
     explain,
-    smallestChange(row, fixed, to) {
-      const found = change(row, fixed, to === undefined ? undefined : placeOf(to));
-      return 'why' in found ? found : { ...found, to: countOf(found.to) };
+    smallestChange(row, fixed, to, within) {
+      const found = change.several(row, fixed, goal(to), within);
+      return 'why' in found ? found : counted(found);
     },
+    changeOf(row, column, to) {
+      const found = change.alone(row, column, goal(to));
+      return found && counted(found);
+    },
+    rounded: (row, found, within) => counted(change.rounded(row, { ...found, to: placeOf(found.to) }, within)),
   };
 }
