@@ -306,6 +306,102 @@ def test_files_that_change_meanwhile_are_refused(folder, tmp_path, no_page):
     assert not (tmp_path / "out" / "report.html").exists()
 
 
+# ---- audits ----
+
+
+def test_an_audit_is_of_drawn_rows_and_says_so(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    out = tmp_path / "out"
+    arguments = ["explain", str(folder), "-k", "3", "--drop", "group", "--engine", "process", "--audit"]
+    assert _exit_code([*arguments, "--out", str(out)]) == 0
+    told = summary(out)["computed"]
+    sentence = f"This was audited on a sample, {told['drawn_rows']} of all 900 rows, drawn across the table"
+    printed = capsys.readouterr().out
+    assert "Can I trust this?" in printed and sentence in printed
+    assert sentence in (out / "report.html").read_text()
+    found = json.loads((out / "audit.json").read_text())
+    assert found["settings"]["n_rows"] == told["drawn_rows"] < 150
+    assert found["settings"]["n_table"] == 900
+    assert found["trusted"] == told["audit"]["trusted"]
+    assert found["stability_unknown"] is None and set(found["refits"]) == {"bootstrap", "reseed"}
+    assert pd.read_csv(out / "audit.csv")["method"].tolist()[0] == found["best"]
+    assert {"audit.csv", "audit.json"} <= set((out / "SHA256SUMS").read_text().split())
+    assert _exit_code([*arguments, "--out", str(out), "--resume"]) == 0
+    assert "nothing was computed" in capsys.readouterr().err
+    arguments.remove("--audit")
+    assert _exit_code([*arguments, "--out", str(out), "--resume"]) == 2
+    assert "is of another job (--audit differs)" in capsys.readouterr().err
+
+
+def test_an_audit_of_all_rows_is_that_of_the_whole_table(tmp_path, no_page):
+    """The same network and rows have the same areas, whoever asks."""
+    frame = clusters(n_rows=150)[COLUMNS]
+    folder = parquet(frame, tmp_path / "in")
+    out = tmp_path / "out"
+    found = explain_by_block([folder], out, ThisProcess(), Options(k=3), Asked(audit=True))
+    assert not any("audited on a sample" in sentence for sentence in found.verdict)
+    whole = wc.audit(wc.load(out / "model.npz"), frame, n_refits=0)
+    areas = json.loads((out / "audit.json").read_text())["methods"]
+    for one, expected in zip(areas, whole.methods.to_dict("records"), strict=True):
+        assert one["method"] == expected["method"]
+        assert abs(one["auc"] - expected["auc"]) < 1e-6
+
+
+def test_labels_are_audited(folder, tmp_path, monkeypatch, no_page):
+    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    out = tmp_path / "out"
+    found = explain_by_block([folder], out, ThisProcess(), Options(labels="group"), Asked(audit=True))
+    assert "audited on a sample" in found.verdict[1]
+    audit = json.loads((out / "audit.json").read_text())
+    assert "labels cannot be fitted again" in audit["stability_unknown"]
+    assert audit["fidelity"]["clusters"]
+
+
+def test_what_cannot_be_audited_is_told(tmp_path, no_page):
+    folder = parquet(clusters(n_rows=90)[["a"]], tmp_path / "in")
+    out = tmp_path / "out"
+    found = explain_by_block([folder], out, ThisProcess(), Options(k=3), Asked(audit=True))
+    assert any(note.startswith("There is no audit: X has one column") for note in found.notes)
+    assert found.verdict == [] and not (out / "audit.json").exists()
+    assert summary(out)["computed"]["audit"] is None
+
+
+def test_the_verdict_outlives_a_kill(tmp_path, monkeypatch, no_page):
+    """Killed while files are moved, a job tells its verdict when it goes on, and audits no second time."""
+    from whyclust.command import by_block_files
+
+    def stopped(made, place):
+        raise KeyboardInterrupt
+
+    folder = parquet(clusters(n_rows=90)[COLUMNS], tmp_path / "in")
+    job = [folder], tmp_path / "out", ThisProcess(), Options(k=3), Asked(audit=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(by_block_files, "_move", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            explain_by_block(*job)
+    monkeypatch.setattr(by_block, "audit_shown", None)
+    found = explain_by_block(*job, resume=True)
+    assert found.verdict == json.loads((tmp_path / "out" / "audit.json").read_text())["verdict"]
+
+
+@pytest.mark.parametrize("method", ["kmeans", "minibatch"])
+def test_what_is_fitted_again_does_not_begin_with_what_was_found(method):
+    """Else clusters would come back whatever the rows are."""
+    from sklearn.base import clone
+
+    from whyclust.command.by_block_fitting import refittable
+    from whyclust.command.clusterers import made
+
+    rows = clusters()[COLUMNS].to_numpy()
+    centers = rows[:3]
+    model = refittable(made(method, 3, 0), centers)
+    assert np.array_equal(model.cluster_centers_, centers)
+    nearest = ((rows[:, None] - centers) ** 2).sum(-1).argmin(1)
+    assert np.array_equal(model.predict(rows), nearest)
+    again, alone = clone(model).fit(rows), made(method, 3, 0).fit(rows)
+    assert np.array_equal(again.cluster_centers_, alone.cluster_centers_)
+
+
 # ---- the command line ----
 
 
@@ -403,7 +499,6 @@ def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeyp
         (["--engine", "cluster"], "there is no --engine 'cluster'"),
         (["--workers", "2"], "--workers is for tables by block"),
         (["--resume"], "--resume goes on with a job by block"),
-        (["--engine", "process", "--audit"], "an audit needs all rows at once"),
         (["--engine", "process", "--workers", "2"], "--workers has nothing to do"),
         (["--engine", "process", "--columns", "nothing"], "there is no column 'nothing'"),
     ],

@@ -282,7 +282,7 @@ def refuse_other_job(folder: Path, known: Mapping[str, Any], defined: Mapping[st
     values = f"was {_told(before.get(key))}, is {_told(now.get(key))}"
     if key == "files":
         told = "its files have changed since, or were others"
-    elif key in ("model", "keep", "rows") or len(values) > _LONGEST_TOLD:
+    elif key in ("model", "keep", "rows", "audit") or len(values) > _LONGEST_TOLD:
         told = f"{called} differs"
     else:
         told = f"{called} {values}"

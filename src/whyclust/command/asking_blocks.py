@@ -43,7 +43,6 @@ def how_by_block(
     workers: int | None = None,
     scheduler: str | None = None,
     resume: bool = False,
-    audit: bool = False,
 ) -> ByBlock | None:
     """How to compute by block, or None where the table is read at once.
 
@@ -52,24 +51,17 @@ def how_by_block(
     files : sequence of pathlib.Path
     engine, workers, scheduler, resume
         What was asked for.
-    audit : bool
-        Whether an audit was, which needs all rows at once.
     """
     if engine is None:
         for option, value in (("--workers", workers), ("--scheduler", scheduler)):
             if value is not None:
                 raise ValueError(f"{option} is for tables by block: add --engine processes or --engine dask.")
-        note = None if audit else _too_large(files)
+        note = _too_large(files)
         if note is None:
             if resume:
                 raise ValueError("--resume goes on with a job by block: add the --engine that it had.")
             return None
         return ByBlock("process", resume=resume, note=note)
-    if audit:
-        raise ValueError(
-            f"--engine {engine} computes by block, and an audit needs all rows at once: audit a table of "
-            "some of the rows."
-        )
     if [str(file) for file in files] == ["-"]:
         raise ValueError("standard input has no blocks: expected files or a folder beside --engine.")
     return ByBlock(engine, workers, scheduler, resume)

@@ -30,6 +30,7 @@ from whyclust.blocks.source import Source, files_of, find_source, marks_of
 from whyclust.columns import TablePlan, plan_columns
 from whyclust.columns.plan import listed
 from whyclust.command import choosing_k
+from whyclust.command.by_block_audit import audit_shown
 from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
 from whyclust.command.clusterers import check
@@ -60,12 +61,15 @@ class Asked:
     rows : bool
         Whether the report may hold single rows.
     title : str or None
+    audit : bool
+        Whether to audit the rows that the report shows.
     """
 
     names: dict[Any, str] = field(default_factory=dict)
     keep: str = "usual"
     rows: bool = True
     title: str | None = None
+    audit: bool = False
 
 
 def explain_by_block(
@@ -108,7 +112,7 @@ def explain_by_block(
     asked = asked or Asked()
     check(options.method)
     choosing_k.check(options.k_by)
-    check_results(out)
+    check_results(out, audit=asked.audit)
     _refuse_inside(out, paths)
     found = files_of(paths)
     defined = {
@@ -286,12 +290,19 @@ def _explained(
         typical = part["typical"] if typical is None else typical + part["typical"]
         sums |= part["sums"]
     summary = summary_of(moments, typical, some)
-    progress("Writing the report")
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
     _refuse_changed(source)
+    audit = None
+    if asked.audit and not job.kept("moving"):
+        audit, told = audit_shown(
+            shown, explainer, fit, n_rows=source.n_rows, seed=options.seed, progress=progress
+        )
+        found = ([], []) if audit is None else (audit.verdict, audit.notes)
+        job.keep("audited", {"verdict": found[0], "audit_notes": found[1], "notes": told})
+    progress("Writing the report")
     page = shown if asked.rows else _without_rows(shown, moments, typical, some)
     return write_found(
-        job, source, options, asked, explainer, fit, summary, shown, page, notes, disagreeing, sums
+        job, source, options, asked, explainer, fit, summary, shown, page, notes, disagreeing, sums, audit
     )
 
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from whyclust.blocks.job import MANIFEST, UNFINISHED, Job, read_manifest, refuse
 from whyclust.blocks.source import Source
 from whyclust.command.by_block_fitting import BlockFit
 from whyclust.command.options import Options
-from whyclust.command.result_files import SUMS, check_folder, strongest, write_json, write_sums
+from whyclust.command.result_files import AUDIT_FILES, SUMS, check_folder, strongest, write_json, write_sums
 from whyclust.explaining.explanation import Explanation
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import is_changed, seal_of, sum_of
@@ -25,12 +25,13 @@ from whyclust.tables import Reading
 from whyclust.telling.summary import Summary
 
 if TYPE_CHECKING:
+    from whyclust.auditing import Audit
     from whyclust.command.by_block import Asked
 
 REPORT = "report.html"
 PARQUET = ".parquet"
 # In the order in which they are moved: who finds a new report finds the rest new, too.
-MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", MANIFEST, SUMS, REPORT)
+MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", *AUDIT_FILES, MANIFEST, SUMS, REPORT)
 # What the same command writes without blocks.
 _IN_ONE_FILE = ("relevance.parquet", "clusters.csv")
 
@@ -43,17 +44,20 @@ class Found:
     ----------
     report : pathlib.Path
     notes, headlines, sentences : list of str
+    verdict : list of str
+        Of an audit, where there was one.
     """
 
     report: Path
     notes: list[str]
     headlines: list[str]
     sentences: list[str]
+    verdict: list[str] = field(default_factory=list)
 
 
-def check_results(out: Path) -> None:
+def check_results(out: Path, *, audit: bool = False) -> None:
     """Refuse a folder in which results in blocks would stand beside others."""
-    check_folder(out)
+    check_folder(out, audit=audit)
     for name in _IN_ONE_FILE:
         if (out / name).exists():
             raise ValueError(
@@ -101,6 +105,7 @@ def write_found(
     notes: list[str],
     disagreeing: int,
     sums: Mapping[str, str],
+    audit: Audit | None = None,
 ) -> Found:
     """Write the report, the summary and the model, and move everything to where it belongs.
 
@@ -119,11 +124,14 @@ def write_found(
         Rows that a surrogate assigns elsewhere.
     sums : mapping of str to str
         The SHA-256 of every part that was written, as its worker found it.
+    audit : Audit, optional
+        Of the rows that the page shows.
     """
     from whyclust.report import to_html
 
     out, network, plan = job.folder.parent, explainer.network, explainer.plan
-    notes = [*notes, *fit.notes]
+    audited = job.kept("audited") or {"verdict": [], "audit_notes": [], "notes": []}
+    notes = [*notes, *fit.notes, *audited["notes"]]
     names = {one.cluster: one.name for one in summary}
     if plan is not None:
         network = replace(network, reading=Reading.of(plan, {}))
@@ -143,6 +151,7 @@ def write_found(
                     "rows": source.n_rows,
                     "rows in this page": len(shown),
                 },
+                audit=audit,
                 rows=asked.rows,
             )
         notes += [str(warning.message) for warning in caught]
@@ -167,6 +176,7 @@ def write_found(
             "rule": shown.rule,
             "notes": [*fit.headlines, *notes],
             "choice_of_k": fit.choice,
+            "audit": audit and {"trusted": audit.trusted, "verdict": audit.verdict},
             "blocks": len(source.blocks),
             "drawn_rows": len(shown),
             "versions": versions(),
@@ -176,7 +186,12 @@ def write_found(
         files = [
             one for name in (RELEVANCE, CLUSTERS) for one in sorted((job.folder / name).glob("*.parquet"))
         ]
-        files += [job.folder / name for name in ("model.npz", "summary.json", REPORT)]
+        written = ["model.npz", "summary.json", REPORT]
+        if audit is not None:
+            write_json(audit.to_json(), job.folder / "audit.json")
+            audit.methods.to_csv(job.folder / "audit.csv", index=False, encoding="utf-8")
+            written += AUDIT_FILES
+        files += [job.folder / name for name in written]
         job.results = {one.relative_to(job.folder).as_posix(): _digest(one) for one in files}
         job.write_manifest()
         job.keep("moving", True)
@@ -185,7 +200,10 @@ def write_found(
     for name in MOVED:
         _move(job.folder / name, out / name)
     job.finish()
-    return Found(out / REPORT, notes, fit.headlines, shown.describe().splitlines())
+    sentences = shown.describe().splitlines()
+    # The page has the notes of the audit beside its verdict.
+    notes = [*notes, *audited["audit_notes"]]
+    return Found(out / REPORT, notes, fit.headlines, sentences, audited["verdict"])
 
 
 def _move(made: Path, place: Path) -> None:

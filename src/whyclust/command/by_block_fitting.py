@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
@@ -65,6 +66,8 @@ class BlockFit:
     notes : list of str
     told : dict
         What summary.json says of the fit.
+    pipeline : Pipeline or None
+        The clustering, as it is fitted again for an audit; None for labels, and for a model that there was.
     """
 
     network: Neuralized
@@ -74,6 +77,7 @@ class BlockFit:
     headlines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=dict)
+    pipeline: Any = None
 
 
 def fit_blocks(
@@ -119,21 +123,23 @@ def fit_blocks(
         found = _k_means(job, source, engine, prepared, matrix, k, options, progress)
         told |= {key: found[key] for key in ("iterations", "inertia", "settled")}
         model = k_means_of(found["centers"])
+        again = refittable(made(options.method, k, options.seed), found["centers"])
         if not found["settled"]:
             notes.append(f"k-means had not settled after {found['iterations']} iterations.")
     else:
         # The drawn rows are in the order of the table.
         order = np.random.default_rng(options.seed).permutation(len(matrix))
         some = matrix[np.sort(order[:MOST_FITTED])]
-        model = made(options.method, k, options.seed).fit(some)
+        model = again = made(options.method, k, options.seed).fit(some)
         if len(some) < source.n_rows:
             notes.append(
                 f"--method {options.method} was fitted to {len(some):,} rows, drawn across the table; all "
                 f"{source.n_rows:,} rows are assigned and explained by it."
             )
         told["fitted_rows"] = len(some)
-    pipeline = Pipeline([("prepare", preparation(plan)), ("cluster", model)])
-    return BlockFit(neuralize(pipeline), k, choice, None, headlines, notes, told)
+    network = neuralize(Pipeline([("prepare", preparation(plan)), ("cluster", model)]))
+    pipeline = Pipeline([("prepare", preparation(plan)), ("cluster", again)])
+    return BlockFit(network, k, choice, None, headlines, notes, told, pipeline)
 
 
 def _chosen(matrix: NDArray, options: Options, progress: Progress) -> dict[str, Any]:
@@ -186,6 +192,15 @@ def k_means_of(centers: NDArray) -> Any:
 
     model = KMeans(len(centers), init=centers, n_init=1, max_iter=1).fit(centers)
     model.cluster_centers_ = centers
+    return model
+
+
+def refittable(model: Any, centers: NDArray) -> Any:
+    """A clustering that has these centers, and looks for its own when it is fitted again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of so few rows
+        model.fit(centers)
+    model.cluster_centers_ = np.ascontiguousarray(centers)
     return model
 
 

@@ -39,7 +39,7 @@ from whyclust.command.parameters import (
     WithDataOption,
     WorkersOption,
 )
-from whyclust.command.telling import one_line, tell
+from whyclust.command.telling import one_line, tell, tell_verdict
 
 # Bad input, also a wrong option: the exit code that command lines use for it.
 BAD_INPUT = 2
@@ -158,7 +158,7 @@ def explain(
     named = "standard input" if read_from == ["-"] else files[0].name
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     kept = "nothing" if no_relevance else "all" if with_data else "usual"
-    by_block = how_by_block(files, engine, workers=workers, scheduler=scheduler, resume=resume, audit=audit)
+    by_block = how_by_block(files, engine, workers=workers, scheduler=scheduler, resume=resume)
     if by_block is not None:
         if safe_csv:
             raise ValueError("--safe-csv is for tables in memory, found one by block: leave it out.")
@@ -184,6 +184,7 @@ def explain(
             names=called,
             keep=kept,
             rows=not no_rows,
+            audit=audit,
             title=f"Why these clusters? {named}{more}",
             quiet=quiet,
         )
@@ -324,9 +325,7 @@ def _run(
     if result.audit is not None:
         for note in result.audit.notes:
             typer.echo(f"Note: {one_line(note)}", err=True)
-        typer.echo("\nCan I trust this?")
-        for sentence in result.audit.verdict:
-            typer.echo(one_line(sentence))
+        tell_verdict(result.audit.verdict)
     typer.echo(f"\nReport: {report}")
 
 

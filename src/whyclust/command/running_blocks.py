@@ -10,7 +10,7 @@ import typer
 
 from whyclust.command.asking_blocks import ByBlock
 from whyclust.command.options import Options
-from whyclust.command.telling import tell
+from whyclust.command.telling import tell, tell_verdict
 
 
 def run_by_block(
@@ -23,6 +23,7 @@ def run_by_block(
     names: dict[Any, str],
     keep: str,
     rows: bool,
+    audit: bool,
     title: str,
     quiet: bool,
 ) -> None:
@@ -30,7 +31,7 @@ def run_by_block(
 
     Parameters
     ----------
-    files, out, options, model, names, keep, rows, title, quiet
+    files, out, options, model, names, keep, rows, audit, title, quiet
         What the command line was asked.
     how : ByBlock
     """
@@ -43,13 +44,14 @@ def run_by_block(
     network = None if model is None else load_model(model)
     engine = engine_of(how.engine, workers=how.workers, scheduler=how.scheduler)
     try:
-        with shown(quiet, ["Looking for structure", "Fitting", "Scoring"]) as progress:
+        left_out = [] if audit else ["Looking for structure", "Fitting", "Scoring"]
+        with shown(quiet, left_out) as progress:
             found = explain_by_block(
                 files,
                 out,
                 engine,
                 options,
-                Asked(names, keep, rows, title),
+                Asked(names, keep, rows, title, audit),
                 network=network,
                 called=str(model),
                 resume=how.resume,
@@ -69,4 +71,5 @@ def run_by_block(
     if quiet:
         return
     tell([*([how.note] if how.note else []), *found.notes], [*found.headlines, *found.sentences])
+    tell_verdict(found.verdict)
     typer.echo(f"\nReport: {found.report}")

@@ -22,3 +22,11 @@ def tell(notes: Iterable[str], sentences: Iterable[str]) -> None:
         typer.echo(f"Note: {one_line(note)}", err=True)
     for sentence in sentences:
         typer.echo(one_line(sentence))
+
+
+def tell_verdict(verdict: Iterable[str]) -> None:
+    """Whether the explanations can be trusted, where that was asked."""
+    for place, sentence in enumerate(verdict):
+        if place == 0:
+            typer.echo("\nCan I trust this?")
+        typer.echo(one_line(sentence))
