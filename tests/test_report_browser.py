@@ -19,6 +19,7 @@ import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
 from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
+from whyclust.telling.doubtful import doubtful
 
 pytestmark = needs_browser
 PLACES = ("#/", "#/?row=3", "#/cluster/1", "#/pairs/0/1", "#/table?row=3", "#/words")
@@ -114,7 +115,7 @@ def test_from_the_map_to_a_download(driver, page, explained):
     shown(driver, "of the difference")
     go(driver, page, "#/cluster/1")
     shown(driver, "What drives it".upper())
-    shown(driver, "Doubtful rows".upper())
+    shown(driver, "Closest to leaving".upper())
     click(driver, "Table")
     shown(driver, "240 of 240 rows")
     driver.execute_script(
@@ -152,13 +153,18 @@ def visits():
     return explain_table(Table(frame), k=4).explanation
 
 
-def test_what_is_shown_moves_the_row(driver, visits, tmp_path):
+@pytest.fixture(scope="module")
+def visits_page(visits, tmp_path_factory):
+    return visits.to_html(tmp_path_factory.mktemp("visits") / "report.html")
+
+
+def test_what_is_shown_moves_the_row(driver, visits, visits_page):
     """One column alone as in Python, and the values as they are shown lead where it is said."""
-    path, net = visits.to_html(tmp_path / "visits.html"), visits.origin.network
+    net = visits.origin.network
     numeric = [one for one in visits.feature_names if one != "region"]
     moved = 0
     for row in (3, 40, 77, 120):
-        go(driver, path, f"#/?row={row}")
+        go(driver, visits_page, f"#/?row={row}")
         shown(driver, "Why here?")
         click(driver, "What would move it?")
         shown(driver, "nearest of all".upper())
@@ -204,14 +210,21 @@ def first_row(driver):
     return until(driver, "return document.querySelector('#page tbody th button')?.innerText")
 
 
-def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
-    go(driver, page)
-    click(driver, "Doubtful rows")
-    shown(driver, "Doubtful rows first")
-    order = np.argsort(explained.evidence)
-    assert first_row(driver) == str(explained.index[order[0]])
+def test_doubtful_rows_are_found_from_the_overview(driver, visits_page, visits):
+    go(driver, visits_page)
+    found = doubtful(visits)
+    unsure = int(found.rows.sum())
+    assert 0 < unsure < 24
+    click(driver, f"{unsure} doubtful row{'' if unsure == 1 else 's'}")
+    shown(driver, found.describe())
+    order = np.argsort(visits.evidence)
+    # The line is drawn below the last of them.
+    below = until(driver, "return document.querySelector('#page tr.cut th')?.innerText")
+    assert below == str(visits.index[order[unsure]])
+    assert first_row(driver) == str(visits.index[order[0]])
     click(driver, first_row(driver), within="#page tbody")
-    shown(driver, "It is doubtful: no other row of its cluster lies nearer to the border.")
+    shown(driver, "It is doubtful: below ")
+    shown(driver, "No other row of its cluster lies nearer to the border.")
     driver.execute_script(
         "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))"
     )
@@ -220,9 +233,17 @@ def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
     until(
         driver,
         "return document.querySelector('#page aside h2')?.innerText === arguments[0]",
-        f"Row {explained.index[order[1]]}",
+        f"Row {visits.index[order[1]]}",
     )
-    assert first_row(driver) == str(explained.index[order[0]])
+    assert first_row(driver) == str(visits.index[order[0]])
+
+
+def test_a_row_that_is_not_doubtful_is_not_called_so(driver, visits_page, visits):
+    found = doubtful(visits)
+    least = min(np.flatnonzero(~found.rows), key=lambda row: visits.evidence[row])
+    go(driver, visits_page, f"#/?row={least}")
+    shown(driver, "nearer to the border")
+    assert "doubtful" not in driver.execute_script("return document.querySelector('#page .answer').innerText")
 
 
 def test_a_table_is_filtered_by_a_category(driver, page, explained):
@@ -290,8 +311,8 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
     go(driver, page, "#/?row=5")
     shown(
         driver,
-        f"Why cluster {own}: against all other clusters together, of which cluster {explained.competitors[5]} "
-        f"comes nearest. Its evidence is {explained.explained[5]:.3g}: how far from the border",
+        f"Why cluster {own}: against all other clusters together, of which cluster "
+        f"{explained.competitors[5]} comes nearest. Its evidence is {explained.explained[5]:.3g}: how far from",
     )
 
 
