@@ -261,6 +261,81 @@ def test_a_table_is_filtered_by_a_category(driver, page, explained):
     shown(driver, f"{(explained.data['region'] == 'west').sum()} of 240 rows")
 
 
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_table_keeps_its_height_beside_a_row(driver, page, width):
+    with seen_as(driver, False, width):
+        go(driver, page, "#/table?row=3")
+        until(driver, "return document.querySelector('#page aside h2')")
+        until(driver, "return document.querySelector('#page tbody th button')")
+        high, panel = driver.execute_script(
+            """return [document.querySelector('#page .window').getBoundingClientRect().height,
+                       document.querySelector('#page aside').getBoundingClientRect().top + window.scrollY]"""
+        )
+    assert 200 < high < 900  # that of a window
+    assert panel < 900
+
+
+def test_a_row_is_found_by_its_name(driver, page, explained):
+    go(driver, page, "#/table/doubtful")
+    shown(driver, "240 of 240 rows")
+    for text in (f"row {explained.index[9]}", f"Row {explained.index[9]} ", str(explained.index[9])):
+        driver.execute_script(
+            """const one = document.querySelector('#page input[type=search]');
+            one.value = arguments[0]; one.dispatchEvent(new Event('input', { bubbles: true }));""",
+            text,
+        )
+        until(
+            driver,
+            "return document.querySelector('#page tbody th button')?.innerText === arguments[0]",
+            str(explained.index[9]),
+        )
+
+
+def draw_a_lasso(driver, x, y):
+    """Around a part of the map, and released at a point."""
+    driver.execute_script(
+        """const [x, y] = arguments, canvas = document.querySelector('canvas');
+        const box = canvas.getBoundingClientRect();
+        const at = (dx, dy) => ({ clientX: box.x + x + dx, clientY: box.y + y + dy, bubbles: true });
+        const fire = (type, dx, dy) =>
+          canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, buttons: 1, ...at(dx, dy) }));
+        canvas.setPointerCapture = () => {};
+        fire('pointerdown', -300, -300);
+        const ways = [[300, -300], [300, 300], [-300, 300], [-200, 0], [0, 0]];
+        for (const way of ways) fire('pointermove', ...way);
+        fire('pointerup', 0, 0);
+        canvas.dispatchEvent(new MouseEvent('click', at(0, 0)));""",
+        x,
+        y,
+    )
+
+
+def test_a_lasso_opens_no_row_and_leads_to_the_table(driver, page):
+    go(driver, page)
+    pick_a_point(driver)
+    point = driver.execute_script(
+        """const one = document.querySelector('circle.picked');
+           return [Number(one.getAttribute('cx')), Number(one.getAttribute('cy'))]"""
+    )
+    click(driver, "Lasso")
+    draw_a_lasso(driver, *point)
+    # What is chosen is seen beside the row that is open.
+    until(driver, "return document.querySelector('#page .selection h2') && location.hash.includes('row=')")
+    click(driver, "Close this row")
+    click(driver, "Lasso")
+    draw_a_lasso(driver, *point)
+    driver.execute_async_script("setTimeout(arguments[0], 200)")
+    assert driver.execute_script("return location.hash") == "#/"
+    chosen = until(driver, "return document.querySelector('#page .selection h2')?.innerText")
+    found = int("".join(letter for letter in chosen if letter.isdigit()))
+    assert 0 < found < 240
+    click(driver, "See them in the table")
+    shown(driver, f"{found} of 240 rows")
+    click(driver, first_row(driver), within="#page tbody")
+    until(driver, "return location.hash.includes('chosen?row=')")
+    shown(driver, f"{found} of 240 rows")
+
+
 def test_bars_are_saved_as_a_drawing(driver, page, explained):
     go(driver, page, "#/?row=5")
     shown(driver, "Save as")
@@ -312,7 +387,7 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
     shown(
         driver,
         f"Why cluster {own}: against all other clusters together, of which cluster "
-        f"{explained.competitors[5]} comes nearest. Its evidence is {explained.explained[5]:.3g}: how far from",
+        f"{explained.competitors[5]} comes nearest. Its evidence is {explained.explained[5]:.3g}: how",
     )
 
 
