@@ -19,6 +19,7 @@ import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
 from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
+from whyclust.report.engine import engine_spec
 from whyclust.telling.doubtful import doubtful
 
 pytestmark = needs_browser
@@ -334,6 +335,56 @@ def test_a_lasso_opens_no_row_and_leads_to_the_table(driver, page):
     click(driver, first_row(driver), within="#page tbody")
     until(driver, "return location.hash.includes('chosen?row=')")
     shown(driver, f"{found} of 240 rows")
+
+
+def test_what_if_slides_within_the_data(driver, tmp_path):
+    """Whole numbers by whole steps, from the lowest to the highest, and what is limited is said."""
+    from whyclust.command.run import explain_table
+    from whyclust.tables import Table
+
+    frame = customers()
+    generator = np.random.default_rng(1)
+    frame["absent"] = np.r_[generator.poisson(1 + 2 * (frame["age"] > 0)), [75]][-240:]
+    ex = explain_table(Table(frame), k=3).explanation
+    go(driver, ex.to_html(tmp_path / "absent.html"), "#/?row=5")
+    shown(driver, "Why here?")
+    click(driver, "What if?")
+    sliders = until(
+        driver,
+        """const found = [...document.querySelectorAll('#page input[type=range]')];
+           return found.length &&
+             found.map((one) => [one.labels[0].innerText, one.min, one.max, one.step])""",
+    )
+    assert {name: (float(low), float(high), step) for name, low, high, step in sliders} == {
+        name: (frame[name].min(), frame[name].max(), "1" if name == "absent" else "any")
+        for name in frame
+        if name != "region"
+    }
+    own = ex.feature_names.index("absent")
+    steps = next(one["steps"] for one in engine_spec(ex)[0]["encoded"] if one["source"] == own)
+    scaled, limit = steps[-2:]
+    highest = (limit["high"] - scaled["offset"]) / scaled["factor"] + scaled["origin"]
+    shown(driver, f"from {highest:.3g} on nothing changes: the column is limited there")
+    driver.execute_script(
+        """const one = [...document.querySelectorAll('#page input[type=range]')]
+             .find((one) => one.labels[0].innerText === 'absent');
+           one.value = 20.6; one.dispatchEvent(new Event('input', { bubbles: true }));"""
+    )
+    exact = "return document.querySelector('#page input[aria-label=\"absent, exactly\"]')?.value"
+    until(driver, f"{exact} === '21'")
+    click(driver, "Why here?")
+    click(driver, "What if?")
+    until(driver, f"{exact} === '21'")
+    # The outcome stays in sight.
+    driver.execute_script("document.querySelector('#page .side').scrollTop = 1e6")
+    top, bottom = until(
+        driver,
+        """const one = document.querySelector('#page .outcome').getBoundingClientRect();
+           return [one.top, one.bottom]""",
+    )
+    assert 0 <= top < bottom <= 900
+    click(driver, "Undo")
+    until(driver, f"{exact} === arguments[0]", str(frame["absent"].iloc[5]))
 
 
 def test_bars_are_saved_as_a_drawing(driver, page, explained):
