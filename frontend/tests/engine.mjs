@@ -51,6 +51,19 @@ function follow(step, value, source, array) {
 	if (step.above !== void 0) return x > step.above ? 1 : 0;
 	throw new Error(`unknown step ${JSON.stringify(step)}`);
 }
+/** Between which of the user's values a column counts: beyond them the clustering limits it. */
+function limitsOf(steps = []) {
+	const back = [];
+	for (const step of steps) {
+		if (step.low !== void 0) {
+			const ends = [step.low, step.high].map((end) => back.reduceRight((x, { origin, factor, offset }) => (x - offset) / factor + origin, end));
+			return [Math.min(...ends), Math.max(...ends)];
+		}
+		if (step.factor) back.push(step);
+		else if (!("fill" in step)) break;
+	}
+	return [-Infinity, Infinity];
+}
 function isGap(value) {
 	return value === null || typeof value === "number" && Number.isNaN(value);
 }
@@ -791,7 +804,15 @@ function makeEngine(spec, array) {
 			scores: Float64Array.from(places, (place) => place < 0 ? NaN : evidenceOf(place))
 		};
 	}
-	if (!spec.change) return { explain };
+	/** A column that is used twice may count further on. */
+	function limits(column) {
+		const found = spec.encoded.filter(({ source }) => source === column).map(({ steps }) => limitsOf(steps));
+		return [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))];
+	}
+	if (!spec.change) return {
+		explain,
+		limits
+	};
 	const assign = (encoded) => largest(respond(encoded).scores);
 	const change = makeSmallestChange(spec, spec.change, array, encoder, assign);
 	const goal = (to) => to === void 0 ? void 0 : placeOf(to);
@@ -801,6 +822,7 @@ function makeEngine(spec, array) {
 	});
 	return {
 		explain,
+		limits,
 		smallestChange(row, fixed, to, within) {
 			const found = change.several(row, fixed, goal(to), within);
 			return "why" in found ? found : counted(found);
