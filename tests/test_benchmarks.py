@@ -72,6 +72,37 @@ def test_figure_3_shows_the_pixels_that_were_chosen(as_script, tmp_path):
     assert 5_000 < path.stat().st_size < 200_000
 
 
+def test_parts_of_peers_are_measured_alone(as_script, tmp_path, monkeypatch, capsys):
+    """Another Python measures its part; what was measured before stays."""
+    import peers
+
+    calls = []
+
+    def part(name, value):
+        return lambda quick: calls.append(name) or value
+
+    rows = [{"what": "rules", "seconds": 0.5}]
+    limits = [{"n": 10, "d": 2, "k": 2, "beside_limit": 1.0, "two_by_one": 0.5}]
+    monkeypatch.setattr(peers, "PARTS", {"limits": part("limits", limits), "describing": part("rules", rows)})
+    target = tmp_path / "peers.json"
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["peers.py", "--out", str(target), *words])
+        with warnings.catch_warnings():
+            peers.main()
+        return json.loads(capsys.readouterr().out), target.with_suffix(".md").read_text()
+
+    found, page = run("--sets", "describing")
+    assert "limits" not in found and "| rules | 0.50 |" in page and "The limit" not in page
+    found, page = run()
+    assert calls == ["rules", "limits"] and list(found)[-2:] == ["limits", "describing"]
+    assert "| rules | 0.50 |" in page and "The limit" in page
+    run("--sets", "describing", "--fresh")
+    assert calls == ["rules", "limits", "rules"]
+    with pytest.raises(SystemExit, match="there is no part 'other'"):
+        run("--sets", "other")
+
+
 def test_speed_compares_the_same_numbers(as_script):
     """The four layers written out give what the closed form gives."""
     import speed
