@@ -21,6 +21,7 @@ from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
 from whyclust.telling.doubtful import doubtful
+from whyclust.telling.rounding import percent
 
 pytestmark = needs_browser
 PLACES = ("#/", "#/?row=3", "#/cluster/1", "#/pairs/0/1", "#/table?row=3", "#/words")
@@ -385,6 +386,41 @@ def test_what_if_slides_within_the_data(driver, tmp_path):
     assert 0 <= top < bottom <= 900
     click(driver, "Undo")
     until(driver, f"{exact} === arguments[0]", str(frame["absent"].iloc[5]))
+
+
+def test_pairs_compare_the_same_category_on_both_sides(driver, visits, visits_page):
+    ids = [one.cluster for one in visits.summary()]
+    region, own = visits.data["region"], visits.clusters
+    shares = {one: region[own == one].value_counts(normalize=True).to_dict() for one in ids}
+    told = 0
+    for there, rival in enumerate(ids[1:], start=1):
+        go(driver, visits_page, f"#/pairs/0/{there}")
+        shown(driver, "of the difference")
+        lines = driver.execute_script(
+            "return [...document.querySelectorAll('#page .spreads small')].map((one) => one.innerText)"
+        )
+        assert len(lines) == 6  # all of the main columns have a chart
+        line = next((one for one in lines if one.startswith("region")), None)
+        if line is None:
+            continue
+        told += 1
+        apart = {
+            name: abs(shares[ids[0]].get(name, 0) - shares[rival].get(name, 0)) for name in region.unique()
+        }
+        name = max(apart, key=apart.get)
+        both = [percent(shares[one].get(name, 0.0)) for one in (ids[0], rival)]
+        assert line.split("\n")[1] == f"{name} {both[0]} against {both[1]}"
+    assert told
+
+
+def test_the_pair_that_is_hardest_to_tell_apart_is_so_both_ways(driver, visits_page):
+    go(driver, visits_page, "#/pairs")
+    shown(driver, "These two are the hardest to tell apart.")
+    cells = "return document.querySelectorAll('#page td.hardest').length"
+    assert driver.execute_script(cells) == 2
+    click(driver, "The other way round")
+    until(driver, "return location.hash.startsWith('#/pairs/')")
+    shown(driver, "These two are the hardest to tell apart.")
 
 
 def test_bars_are_saved_as_a_drawing(driver, page, explained):

@@ -32,6 +32,10 @@ ASKED = {
 }
 
 
+# Columns of a pair that are drawn, and of the whole page.
+DUELS, MOST_DRAWN = 6, 200
+
+
 def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = None) -> dict[str, Any]:
     """Gather what the page shows; what is in ``arrays`` goes beside it.
 
@@ -57,6 +61,8 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
     add_shown_by_model(page, told)
     strongest = _by_turns([one["strongest"] for one in told])
     columns = shown_columns(explanation, strongest)
+    duels = pairs(explanation, [one for one in order if not explanation.is_noise(one)])
+    drawn = list(dict.fromkeys([*strongest, *_by_turns([one["columns"][:DUELS] for one in _listed(duels)])]))
     labels = np.array([codes[one] for one in np.asarray(explanation.labels).tolist()])
     found: dict[str, Any] = {
         "title": title,
@@ -74,11 +80,11 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         "notes": page.notes,
         "distributions": {
             str(column): distribution(explanation, column, labels, len(codes), rows=rows)
-            for column in sorted(set(strongest))[:200]
+            for column in sorted(drawn[:MOST_DRAWN])
         }
         if explanation.kind.item_shape == () and not explanation.is_factored
         else {},
-        "pairs": pairs(explanation, [one for one in order if not explanation.is_noise(one)]),
+        "pairs": duels,
         "held": None,
         "said": page.said,
     }
@@ -130,6 +136,10 @@ def _by_turns(lists: list[list[int]]) -> list[int]:
     longest = max((len(one) for one in lists), default=0)
     turns = [one[place] for place in range(longest) for one in lists if place < len(one)]
     return list(dict.fromkeys(turns))
+
+
+def _listed(duels: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [] if duels is None else duels["pairs"]
 
 
 def _engine(explanation: Explanation, order: list[Any], arrays: Arrays) -> dict[str, Any]:
