@@ -17,7 +17,10 @@ from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
+from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
+from whyclust.report.engine import engine_spec
+from whyclust.telling.doubtful import doubtful
 
 pytestmark = needs_browser
 PLACES = ("#/", "#/?row=3", "#/cluster/1", "#/pairs/0/1", "#/table?row=3", "#/words")
@@ -85,11 +88,11 @@ def downloaded(driver, name):
 def test_from_the_map_to_a_download(driver, page, explained):
     go(driver, page)
     pick_a_point(driver)
-    shown(driver, "0 would be on the border")
+    shown(driver, "how far from the border, 0 is on it")
     click(driver, "What would move it?")
-    shown(driver, "Nothing nearer would do")
-    first = driver.execute_script("return document.querySelector('#page td').innerText")
-    click(driver, "hold", within="#page table")
+    shown(driver, "One column alone".upper())
+    first = driver.execute_script("return document.querySelector('#page .together td').innerText")
+    click(driver, "hold", within="#page .together")
     until(
         driver,
         """return [...document.querySelectorAll('#page table td:first-child')]
@@ -113,7 +116,7 @@ def test_from_the_map_to_a_download(driver, page, explained):
     shown(driver, "of the difference")
     go(driver, page, "#/cluster/1")
     shown(driver, "What drives it".upper())
-    shown(driver, "Doubtful rows".upper())
+    shown(driver, "Closest to leaving".upper())
     click(driver, "Table")
     shown(driver, "240 of 240 rows")
     driver.execute_script(
@@ -130,18 +133,99 @@ def test_from_the_map_to_a_download(driver, page, explained):
     assert rows["region"].tolist() == own["region"].tolist()
 
 
+def lines_of(driver, table):
+    """What stands in the lines of a table."""
+    return until(
+        driver,
+        """const found = [...document.querySelectorAll(arguments[0] + ' tbody tr')];
+           return found.length && found.map((line) => [...line.cells].map((cell) => cell.innerText))""",
+        f"#page {table}",
+    )
+
+
+@pytest.fixture(scope="module")
+def visits():
+    """Customers with a column of whole numbers, four kinds of them."""
+    from whyclust.command.run import explain_table
+    from whyclust.tables import Table
+
+    frame = customers()
+    frame["calls"] = np.random.default_rng(0).poisson(2 + 3 * (frame["age"] > 0), size=240)
+    return explain_table(Table(frame), k=4).explanation
+
+
+@pytest.fixture(scope="module")
+def visits_page(visits, tmp_path_factory):
+    return visits.to_html(tmp_path_factory.mktemp("visits") / "report.html")
+
+
+def test_what_is_shown_moves_the_row(driver, visits, visits_page):
+    """One column alone as in Python, and the values as they are shown lead where it is said."""
+    net = visits.origin.network
+    numeric = [one for one in visits.feature_names if one != "region"]
+    moved = 0
+    for row in (3, 40, 77, 120):
+        go(driver, visits_page, f"#/?row={row}")
+        shown(driver, "Why here?")
+        click(driver, "What would move it?")
+        shown(driver, "nearest of all".upper())
+        told = {}
+        for column in numeric:
+            fixed = [one for one in visits.feature_names if one != column]
+            try:
+                told[column] = visits.smallest_change(
+                    row, fixed=fixed, bounds="data", whole=[column] if column == "calls" else []
+                )
+            except ValueError:
+                continue
+        nearest = sorted(told, key=lambda one: told[one].distance)[:3]
+        if nearest:
+            lines = lines_of(driver, ".alone")
+            assert [line[0] for line in lines] == nearest
+            moved += len(lines)
+        else:
+            shown(driver, "No single column moves it within the range of the data.")
+            lines = []
+        for name, _, then, leads, far, _ in lines:
+            changed = visits.data.iloc[[row]].assign(**{name: float(then)})
+            assert leads == f"cluster {net.predict(changed)[0]}" == f"cluster {told[name].to}"
+            assert float(far) == pytest.approx(told[name].distance, rel=6e-3)
+            assert visits.data[name].min() <= float(then) <= visits.data[name].max()
+            assert name != "calls" or float(then) == told[name].point["calls"].iloc[0]
+        together = visits.smallest_change(row, fixed=["region"], bounds="data")
+        shown(driver, f"It would be in cluster {together.to} with these values.")
+        changed = visits.data.iloc[[row]].astype({"calls": float})
+        for name, now, then, _ in lines_of(driver, ".together"):
+            assert now != then
+            changed[name] = float(then)
+        assert net.predict(changed)[0] == together.to
+        click(driver, "Try these values")
+        shown(driver, f"instead of cluster {visits.assigned[row]}")
+        assert until(driver, "return document.querySelector('#page .outcome strong')?.innerText") == (
+            f"Cluster {together.to}"
+        )
+    assert moved > 2
+
+
 def first_row(driver):
     return until(driver, "return document.querySelector('#page tbody th button')?.innerText")
 
 
-def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
-    go(driver, page)
-    click(driver, "Doubtful rows")
-    shown(driver, "Doubtful rows first")
-    order = np.argsort(explained.evidence)
-    assert first_row(driver) == str(explained.index[order[0]])
+def test_doubtful_rows_are_found_from_the_overview(driver, visits_page, visits):
+    go(driver, visits_page)
+    found = doubtful(visits)
+    unsure = int(found.rows.sum())
+    assert 0 < unsure < 24
+    click(driver, f"{unsure} doubtful row{'' if unsure == 1 else 's'}")
+    shown(driver, found.describe())
+    order = np.argsort(visits.evidence)
+    # The line is drawn below the last of them.
+    below = until(driver, "return document.querySelector('#page tr.cut th')?.innerText")
+    assert below == str(visits.index[order[unsure]])
+    assert first_row(driver) == str(visits.index[order[0]])
     click(driver, first_row(driver), within="#page tbody")
-    shown(driver, "It is doubtful: no other row of its cluster lies nearer to the border.")
+    shown(driver, "It is doubtful: below ")
+    shown(driver, "No other row of its cluster lies nearer to the border.")
     driver.execute_script(
         "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))"
     )
@@ -150,9 +234,17 @@ def test_doubtful_rows_are_found_from_the_overview(driver, page, explained):
     until(
         driver,
         "return document.querySelector('#page aside h2')?.innerText === arguments[0]",
-        f"Row {explained.index[order[1]]}",
+        f"Row {visits.index[order[1]]}",
     )
-    assert first_row(driver) == str(explained.index[order[0]])
+    assert first_row(driver) == str(visits.index[order[0]])
+
+
+def test_a_row_that_is_not_doubtful_is_not_called_so(driver, visits_page, visits):
+    found = doubtful(visits)
+    least = min(np.flatnonzero(~found.rows), key=lambda row: visits.evidence[row])
+    go(driver, visits_page, f"#/?row={least}")
+    shown(driver, "nearer to the border")
+    assert "doubtful" not in driver.execute_script("return document.querySelector('#page .answer').innerText")
 
 
 def test_a_table_is_filtered_by_a_category(driver, page, explained):
@@ -168,6 +260,131 @@ def test_a_table_is_filtered_by_a_category(driver, page, explained):
             text,
         )
     shown(driver, f"{(explained.data['region'] == 'west').sum()} of 240 rows")
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_table_keeps_its_height_beside_a_row(driver, page, width):
+    with seen_as(driver, False, width):
+        go(driver, page, "#/table?row=3")
+        until(driver, "return document.querySelector('#page aside h2')")
+        until(driver, "return document.querySelector('#page tbody th button')")
+        high, panel = driver.execute_script(
+            """return [document.querySelector('#page .window').getBoundingClientRect().height,
+                       document.querySelector('#page aside').getBoundingClientRect().top + window.scrollY]"""
+        )
+    assert 200 < high < 900  # that of a window
+    assert panel < 900
+
+
+def test_a_row_is_found_by_its_name(driver, page, explained):
+    go(driver, page, "#/table/doubtful")
+    shown(driver, "240 of 240 rows")
+    for text in (f"row {explained.index[9]}", f"Row {explained.index[9]} ", str(explained.index[9])):
+        driver.execute_script(
+            """const one = document.querySelector('#page input[type=search]');
+            one.value = arguments[0]; one.dispatchEvent(new Event('input', { bubbles: true }));""",
+            text,
+        )
+        until(
+            driver,
+            "return document.querySelector('#page tbody th button')?.innerText === arguments[0]",
+            str(explained.index[9]),
+        )
+
+
+def draw_a_lasso(driver, x, y):
+    """Around a part of the map, and released at a point."""
+    driver.execute_script(
+        """const [x, y] = arguments, canvas = document.querySelector('canvas');
+        const box = canvas.getBoundingClientRect();
+        const at = (dx, dy) => ({ clientX: box.x + x + dx, clientY: box.y + y + dy, bubbles: true });
+        const fire = (type, dx, dy) =>
+          canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, buttons: 1, ...at(dx, dy) }));
+        canvas.setPointerCapture = () => {};
+        fire('pointerdown', -300, -300);
+        const ways = [[300, -300], [300, 300], [-300, 300], [-200, 0], [0, 0]];
+        for (const way of ways) fire('pointermove', ...way);
+        fire('pointerup', 0, 0);
+        canvas.dispatchEvent(new MouseEvent('click', at(0, 0)));""",
+        x,
+        y,
+    )
+
+
+def test_a_lasso_opens_no_row_and_leads_to_the_table(driver, page):
+    go(driver, page)
+    pick_a_point(driver)
+    point = driver.execute_script(
+        """const one = document.querySelector('circle.picked');
+           return [Number(one.getAttribute('cx')), Number(one.getAttribute('cy'))]"""
+    )
+    click(driver, "Lasso")
+    draw_a_lasso(driver, *point)
+    # What is chosen is seen beside the row that is open.
+    until(driver, "return document.querySelector('#page .selection h2') && location.hash.includes('row=')")
+    click(driver, "Close this row")
+    click(driver, "Lasso")
+    draw_a_lasso(driver, *point)
+    driver.execute_async_script("setTimeout(arguments[0], 200)")
+    assert driver.execute_script("return location.hash") == "#/"
+    chosen = until(driver, "return document.querySelector('#page .selection h2')?.innerText")
+    found = int("".join(letter for letter in chosen if letter.isdigit()))
+    assert 0 < found < 240
+    click(driver, "See them in the table")
+    shown(driver, f"{found} of 240 rows")
+    click(driver, first_row(driver), within="#page tbody")
+    until(driver, "return location.hash.includes('chosen?row=')")
+    shown(driver, f"{found} of 240 rows")
+
+
+def test_what_if_slides_within_the_data(driver, tmp_path):
+    """Whole numbers by whole steps, from the lowest to the highest, and what is limited is said."""
+    from whyclust.command.run import explain_table
+    from whyclust.tables import Table
+
+    frame = customers()
+    generator = np.random.default_rng(1)
+    frame["absent"] = np.r_[generator.poisson(1 + 2 * (frame["age"] > 0)), [75]][-240:]
+    ex = explain_table(Table(frame), k=3).explanation
+    go(driver, ex.to_html(tmp_path / "absent.html"), "#/?row=5")
+    shown(driver, "Why here?")
+    click(driver, "What if?")
+    sliders = until(
+        driver,
+        """const found = [...document.querySelectorAll('#page input[type=range]')];
+           return found.length &&
+             found.map((one) => [one.labels[0].innerText, one.min, one.max, one.step])""",
+    )
+    assert {name: (float(low), float(high), step) for name, low, high, step in sliders} == {
+        name: (frame[name].min(), frame[name].max(), "1" if name == "absent" else "any")
+        for name in frame
+        if name != "region"
+    }
+    own = ex.feature_names.index("absent")
+    steps = next(one["steps"] for one in engine_spec(ex)[0]["encoded"] if one["source"] == own)
+    scaled, limit = steps[-2:]
+    highest = (limit["high"] - scaled["offset"]) / scaled["factor"] + scaled["origin"]
+    shown(driver, f"from {highest:.3g} on nothing changes: the column is limited there")
+    driver.execute_script(
+        """const one = [...document.querySelectorAll('#page input[type=range]')]
+             .find((one) => one.labels[0].innerText === 'absent');
+           one.value = 20.6; one.dispatchEvent(new Event('input', { bubbles: true }));"""
+    )
+    exact = "return document.querySelector('#page input[aria-label=\"absent, exactly\"]')?.value"
+    until(driver, f"{exact} === '21'")
+    click(driver, "Why here?")
+    click(driver, "What if?")
+    until(driver, f"{exact} === '21'")
+    # The outcome stays in sight.
+    driver.execute_script("document.querySelector('#page .side').scrollTop = 1e6")
+    top, bottom = until(
+        driver,
+        """const one = document.querySelector('#page .outcome').getBoundingClientRect();
+           return [one.top, one.bottom]""",
+    )
+    assert 0 <= top < bottom <= 900
+    click(driver, "Undo")
+    until(driver, f"{exact} === arguments[0]", str(frame["absent"].iloc[5]))
 
 
 def test_bars_are_saved_as_a_drawing(driver, page, explained):
@@ -212,6 +429,30 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
            return Math.abs(found - arguments[0]) < 1e-6 * Math.abs(arguments[0])""",
         float(duel.explained[0]),
     )
+    # The sentence names the question of the bars, and their total.
+    told = "return document.querySelector('#page .answer').innerText"
+    assert f"against cluster {rival} alone. The evidence is {duel.explained[0]:.3g}, above 0" in (
+        driver.execute_script(told)
+    )
+    go(driver, page, "#/?row=5")
+    shown(
+        driver,
+        f"Why cluster {own}: against all other clusters together, of which cluster "
+        f"{explained.competitors[5]} comes nearest. Its evidence is {explained.explained[5]:.3g}: how",
+    )
+
+
+def test_evidence_that_is_pooled_softly_is_told_beside_what_the_bars_sum_to(driver, tmp_path):
+    frame = customers().iloc[:, :4]
+    model = make_pipeline(StandardScaler(), SoftKMeans(3, decision="absolute", random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    path = ex.to_html(tmp_path / "soft.html")
+    row = int(np.argmax(np.abs(ex.explained - ex.evidence) * (ex.evidence > 0)))
+    go(driver, path, f"#/?row={row}")
+    text = until(driver, "return document.querySelector('#page .answer')?.innerText")
+    assert f"Its evidence is {ex.explained[row]:.3g}" in text
+    assert f"{ex.explained[row]:.3g}" != f"{ex.evidence[row]:.3g}"
+    assert f"The model itself takes a soft minimum over them, {ex.evidence[row]:.3g}." in text
 
 
 @contextmanager

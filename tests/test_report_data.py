@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from whyclust.report import render, show
 from whyclust.report.data import rows as held_rows
 from whyclust.report.data.arrays import Arrays
 from whyclust.report.inlined import as_json, built
+from whyclust.telling.doubtful import doubtful
 
 FRONTEND = Path(__file__).parents[1] / "frontend"
 
@@ -143,6 +145,37 @@ def test_images_are_held_as_pixels():
     heat = arrays["heat"].reshape(60, 64) / 127
     largest = np.abs(explained.values).max(axis=1, keepdims=True)
     np.testing.assert_allclose(heat, explained.values / largest, atol=0.5 / 127 + 1e-9)
+
+
+def test_doubtful_rows_have_little_evidence_beside_all_others(explained):
+    """The page counts those that Python counts, whatever their cluster, and the words say the same."""
+    found = doubtful(explained)
+    assert found.below == 0.1 * np.median(explained.evidence)
+    np.testing.assert_array_equal(found.rows, explained.evidence < found.below)
+    page = render(explained)
+    values, arrays = read(page)
+    told = values["doubtful"]
+    assert told["count"] == int((arrays["evidence"] < told["below"]).sum()) == int(found.rows.sum())
+    assert sum(one["doubtful"] for one in values["clusters"]) == told["count"]
+    assert told["sentence"] == found.describe()
+    assert f"<p>{found.describe()}</p>" in page
+    private = render(explained, rows=False)
+    assert "doubtful" not in read(private)[0]
+    assert found.describe() not in private
+    assert doubtful(explained.ask(cluster=explained.clusters[0])) is None
+
+
+def test_noise_is_not_doubtful():
+    X, labels = make_blobs(90, 2, centers=3, random_state=0)
+    labels[::9] = -1
+    X[::9] *= 9.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a surrogate that is not sure
+        ex = wc.explain(labels, X)
+    found = doubtful(ex)
+    assert found.asked == 80
+    assert not found.rows[labels == -1].any()
+    assert found.below == 0.1 * np.median(ex.evidence[labels != -1])
 
 
 def test_an_embedding_of_ones_own_places_the_rows(explained):

@@ -178,6 +178,7 @@ FLAT = {
     "rare": one_hot(min_frequency=15, handle_unknown="infrequent_if_exist"),
     "rare or unknown": one_hot(max_categories=3, handle_unknown="ignore"),
     "bent": bent,
+    "counts": lambda: counts(),
 }
 OTHERS = {
     "ranks with ties": lambda: command(scale="rank"),
@@ -277,7 +278,7 @@ def ask():
         assert answer, "the engine broke down: see what node wrote to the error output"
         return json.loads(answer)
 
-    def asked(ex=None, questions=(), changes=(), polyhedra=None, order=()):
+    def asked(ex=None, questions=(), changes=(), alone=(), polyhedra=None, order=()):
         if polyhedra is not None:
             return sent({"polyhedra": polyhedra})
         spec, arrays = engine_spec(ex, order)
@@ -286,6 +287,7 @@ def ask():
             "arrays": {name: base64.b64encode(array.tobytes()).decode() for name, array in arrays.items()},
             "questions": list(questions),
             "changes": list(changes),
+            "alone": list(alone),
         }
         return sent(job)
 
@@ -508,6 +510,99 @@ def test_the_page_changes_rows_as_python_does(explained, ask, name):
             else:
                 assert now == one
     assert answered >= count
+
+
+def counts():
+    """Whole numbers, some of them limited, and others."""
+    generator = np.random.default_rng(3)
+    group = np.arange(120) % 3
+    frame = pd.DataFrame(
+        {
+            "visits": generator.poisson(2 + 5 * group),
+            "absent": np.r_[generator.poisson(3 + 2 * group[:-1]), 75],
+            "steps": (1000 * np.exp(generator.normal(size=120) + 0.5 * group)).astype(int),
+            "height": 1.5 + 0.1 * group + 0.1 * generator.normal(size=120),
+        }
+    )
+    steps = make_column_transformer(
+        (MinMaxScaler(feature_range=(-2, 2), clip=True), ["absent"]),
+        (make_pipeline(FunctionTransformer(np.log1p), StandardScaler()), ["steps"]),
+        (StandardScaler(), ["visits", "height"]),
+    )
+    return wc.explain(make_pipeline(steps, k_means()).fit(frame), frame)
+
+
+WITHIN = [
+    "k-means", "thirty clusters", "far from zero", "Birch", "PCA", "whitened", "soft", "tied", "command line",
+    "robust", "ranks", "bent", "counts",
+]  # fmt: skip
+
+
+def wanted_of_python(ex, row, **asked):
+    try:
+        return ex.smallest_change(row, bounds="data", **asked)
+    except ValueError:
+        return None
+
+
+def changed_as_python_does(ex, answer, wanted):
+    """The page's answer is Python's, and its rounded numbers lead to the same cluster, within the data."""
+    assert ("distance" in answer) == (wanted is not None)
+    if wanted is None:
+        return False
+    assert ex.origin.network.clusters[answer["to"]] == wanted.to
+    assert abs(answer["distance"] - wanted.distance) <= 1e-9 * max(1.0, wanted.distance)
+    for now, one in zip(answer["point"], cells(wanted.point)[0], strict=True):
+        assert now == one or abs(now - one) <= 1e-9 * max(abs(one), 1.0)
+    told, (spec, _) = answer["rounded"], engine_spec(ex)
+    assert told["landed"] == told["to"] == answer["to"]
+    for one in told["changes"]:
+        low, high = spec["ranges"][str(one["column"])]
+        assert low <= one["to"] <= high and one["to"] != one["from"]
+    return True
+
+
+@needs_node
+@pytest.mark.parametrize("name", WITHIN)
+def test_changes_within_the_data_and_of_one_column_are_pythons(explained, ask, name):
+    ex = explained(name)
+    spec, _ = engine_spec(ex)
+    net, generator = ex.origin.network, np.random.default_rng(2)
+    choices, rows = held_fixed(ex), cells(ex.data)
+    numeric = [int(column) for column in spec["ranges"] if int(column) not in choices]
+    together, alone = [], []
+    for row in generator.choice(len(ex), 2 if spec["change"]["bent"] else 5, replace=False).tolist():
+        others = [one for one in range(len(net.clusters)) if net.clusters[one] != ex.assigned[row]]
+        for to in (None, int(generator.choice(others))):
+            together.append((row, to))
+            alone += [(row, column, to) for column in numeric]
+    found = ask(
+        ex,
+        changes=[[rows[row], [], to, True] for row, to in together],
+        alone=[[rows[row], column, to] for row, column, to in alone],
+    )
+    goal = lambda to: None if to is None else net.clusters[to]  # noqa: E731
+    told = [
+        changed_as_python_does(ex, answer, wanted_of_python(ex, row, to=goal(to), fixed=choices))
+        for (row, to), answer in zip(together, found["changed"], strict=True)
+    ]
+    assert any(told)
+    for (row, column, to), answer in zip(alone, found["alone"], strict=True):
+        fixed = [one for one in range(spec["columns"]) if one != column]
+        whole = [column] if column in spec["whole"] else []
+        wanted = wanted_of_python(ex, row, to=goal(to), fixed=fixed, whole=whole)
+        if changed_as_python_does(ex, answer, wanted) and whole:
+            assert answer["point"][column] == round(answer["point"][column])
+
+
+def test_ranges_and_whole_columns_are_those_of_all_rows(explained):
+    ex = explained("counts")
+    spec, _ = engine_spec(ex)
+    names = {str(place): name for place, name in enumerate(ex.feature_names)}
+    assert {names[column]: ends for column, ends in spec["ranges"].items()} == {
+        name: [ex.data[name].min(), ex.data[name].max()] for name in ex.data
+    }
+    assert [ex.feature_names[column] for column in spec["whole"]] == ["visits", "absent", "steps"]
 
 
 @needs_node

@@ -631,3 +631,17 @@ def test_a_row_that_is_not_there_gets_a_sentence(ask):
         IndexError, match=r"rows=9999 do not fit an explanation of 20 rows, expected a position"
     ):
         getattr(ex, ask)(9999)
+
+
+def test_a_corner_where_three_clusters_meet_is_left_towards_the_goal():
+    """Rounding gives the corner itself to the row's own cluster, and straight on is a third one's."""
+    generator = np.random.default_rng(1372)
+    columns, k = int(generator.integers(2, 6)), int(generator.integers(3, 6))
+    centers = 2.0 * generator.normal(size=(k, columns))
+    groups = np.arange(150) % k
+    X = generator.normal(size=(150, columns)) * generator.uniform(0.5, 3, size=columns) + centers[groups]
+    model = make_pipeline(StandardScaler(), KernelKMeans(k, random_state=0)).fit(X)
+    ex = wc.explain(model, X)
+    change = ex.smallest_change(118, to=0, fixed=[4], bounds=dict.fromkeys(range(columns), (None, None)))
+    assert model.predict(change.point)[0] == 0
+    assert change.distance == pytest.approx(1.0701120285791896, rel=1e-4)

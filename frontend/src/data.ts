@@ -20,6 +20,7 @@ export interface Cluster {
   evidence: number;
   doubt: string | null;
   flagged: number;
+  doubtful?: number;
   sentences: string[];
   features: Feature[];
   strongest: number[];
@@ -74,6 +75,8 @@ export interface Values {
   pairs: { members: number; pairs: Pair[] } | null;
   held: Held | null;
   said: string;
+  /** Rows with less evidence than `below` are doubtful. */
+  doubtful?: { below: number; count: number; sentence: string } | null;
   engine?: any;
   changes?: { few: boolean; rows: Record<string, Known> } | null;
 }

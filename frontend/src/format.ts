@@ -38,3 +38,8 @@ export function short(text: string, most = 40): string {
   const end = Math.floor((most - 1) / 3);
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }
+
+/** All digits, so that what is shown is what is meant. */
+export function exactly(value: number | string | boolean | null): string {
+  return typeof value === 'number' ? String(Number(value.toPrecision(15))) : shown(value);
+}

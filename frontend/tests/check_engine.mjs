@@ -1,5 +1,6 @@
 // For tests/test_report_engine.py. Each line of standard input is a model with questions about it,
-//   { spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to]] },
+//   { spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to, within]],
+//     alone: [[row, column, to]] },
 // or { polyhedra: [[normals, levels, low, high]] } to which the shortest way is asked,
 // and each line of standard output what the engine answers. The engine is the built one beside this file.
 import { createInterface } from 'node:readline';
@@ -19,19 +20,26 @@ function tried(answer) {
   }
 }
 
-function answered({ spec, arrays, questions, changes }) {
+function answered({ spec, arrays, questions, changes, alone }) {
   const known = Object.fromEntries(Object.entries(arrays).map(([name, text]) => [name, floats(text)]));
   const engine = makeEngine(spec, (name) => {
     if (!(name in known)) throw new Error(`no array is called ${name}`);
     return known[name];
   });
+  // A change, and the same in numbers of few digits with the cluster that these lead to.
+  const rounded = (row, found, within) => {
+    if (!found?.changes) return found ?? { why: 'none' };
+    const told = engine.rounded(row, found, Boolean(within));
+    return { ...found, rounded: { ...told, landed: engine.explain(told.point).assigned } };
+  };
   return {
     explained: questions.map(([row, cluster, against]) =>
       tried(() => engine.explain(row, cluster ?? undefined, against ?? undefined)),
     ),
-    changed: changes.map(([row, fixed, to]) =>
-      tried(() => engine.smallestChange(row, new Set(fixed), to ?? undefined)),
+    changed: changes.map(([row, fixed, to, within]) =>
+      tried(() => rounded(row, engine.smallestChange(row, new Set(fixed), to ?? undefined, within), within)),
     ),
+    alone: alone.map(([row, column, to]) => tried(() => rounded(row, engine.changeOf(row, column, to ?? undefined), true))),
   };
 }
 

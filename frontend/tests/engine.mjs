@@ -51,6 +51,19 @@ function follow(step, value, source, array) {
 	if (step.above !== void 0) return x > step.above ? 1 : 0;
 	throw new Error(`unknown step ${JSON.stringify(step)}`);
 }
+/** Between which of the user's values a column counts: beyond them the clustering limits it. */
+function limitsOf(steps = []) {
+	const back = [];
+	for (const step of steps) {
+		if (step.low !== void 0) {
+			const ends = [step.low, step.high].map((end) => back.reduceRight((x, { origin, factor, offset }) => (x - offset) / factor + origin, end));
+			return [Math.min(...ends), Math.max(...ends)];
+		}
+		if (step.factor) back.push(step);
+		else if (!("fill" in step)) break;
+	}
+	return [-Infinity, Infinity];
+}
 function isGap(value) {
 	return value === null || typeof value === "number" && Number.isNaN(value);
 }
@@ -536,6 +549,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	const nodes = members.map((_, node) => node);
 	const neverNegative = new Set(change.never_negative);
 	const moves = /* @__PURE__ */ new Set([...change.numbers, ...Object.keys(change.bent).map(Number)]);
+	const whole = new Set(spec.whole);
 	/** Where a node is ahead of others, as sides in the scaled change of the moving columns. */
 	function ahead(node, others, start, moving, step) {
 		return others.map((other) => {
@@ -548,21 +562,11 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		});
 	}
 	/** The nearest point of a union of polyhedra, in encoded columns; null where there is none. */
-	function nearest(encoded, moving, from, to, step) {
-		const start = encoded.map((value, i) => value - center[i]);
-		const inside = nodes.filter((node) => members[node] === (to ?? from));
-		const outside = nodes.filter((node) => members[node] !== (to ?? from));
-		const [leaders, others] = to === void 0 ? [outside, inside] : [inside, outside];
-		const bound = (side, none) => Float64Array.from(moving, (i) => {
-			const { source } = spec.encoded[i];
-			const bent = change.bent[source];
-			if (bent) return (bent[side] - encoded[i]) * scale[i];
-			return side === "low" && neverNegative.has(source) && encoded[i] >= 0 ? -encoded[i] * scale[i] : none;
-		});
-		const [lowest, highest] = [bound("low", -Infinity), bound("high", Infinity)];
+	function nearest(encoded, moving, from, to, step, within) {
+		const [lowest, highest] = box(encoded, moving, within);
 		let best = null;
-		for (const node of leaders) {
-			const found = shortest(ahead(node, others, start, moving, step), lowest, highest);
+		for (const sides of regions(encoded, moving, from, to, step)) {
+			const found = shortest(sides, lowest, highest);
 			const distance = found ? Math.sqrt(dot(found, found)) : Infinity;
 			if (found && (!best || distance < best.distance)) best = {
 				distance,
@@ -570,6 +574,26 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 			};
 		}
 		return best;
+	}
+	/** The polyhedra whose union is asked for: a cluster, or all that is not the row's own. */
+	function regions(encoded, moving, from, to, step) {
+		const start = encoded.map((value, i) => value - center[i]);
+		const inside = nodes.filter((node) => members[node] === (to ?? from));
+		const outside = nodes.filter((node) => members[node] !== (to ?? from));
+		const [leaders, others] = to === void 0 ? [outside, inside] : [inside, outside];
+		return leaders.map((node) => ahead(node, others, start, moving, step));
+	}
+	/** How far columns may move, in the units of the distance. */
+	function box(encoded, moving, within) {
+		const ends = moving.map((i) => {
+			const { source } = spec.encoded[i];
+			const bent = change.bent[source];
+			if (bent) return [bent.low, bent.high];
+			const range = within ? spec.ranges[source] : void 0;
+			if (range) return [Math.min(range[0], encoded[i]), Math.max(range[1], encoded[i])];
+			return [neverNegative.has(source) && encoded[i] >= 0 ? 0 : -Infinity, Infinity];
+		});
+		return [0, 1].map((side) => Float64Array.from(moving, (i, place) => (ends[place][side] - encoded[i]) * scale[i]));
 	}
 	/** A value of a bent column whose encoded one is wanted: where it is reached first, from the lowest on. */
 	function valueOf(column, position, wanted) {
@@ -584,7 +608,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		}
 		return (before + after) / 2;
 	}
-	return (row, fixed, to) => {
+	function several(row, fixed, to, within = false) {
 		const encoded = encoder.row(row);
 		const from = assign(encoded);
 		if (to === from) return { why: "The row is in this cluster already." };
@@ -594,7 +618,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		});
 		if (!moving.length) return { why: "All columns that could change are held fixed." };
 		for (const step of STEPS) {
-			const found = nearest(encoded, moving, from, to, step);
+			const found = nearest(encoded, moving, from, to, step, within);
 			if (!found) return { why: `No change of the free columns leads to ${to === void 0 ? "another cluster" : "this cluster"}: free a column.` };
 			const { distance } = found;
 			const point = row.slice();
@@ -621,6 +645,114 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 			};
 		}
 		return { why: "No values of the free columns were found that lead there." };
+	}
+	/** The nearest value of one column, within the range of the data and whole where all of them are; null for none. */
+	function alone(row, column, to) {
+		const i = spec.encoded.findIndex(({ source }) => source === column);
+		const range = spec.ranges[column];
+		const encoded = encoder.row(row);
+		const from = assign(encoded);
+		if (to === from || !moves.has(column) || !range || !(scale[i] > 0)) return null;
+		const [least, most] = box(encoded, [i], true).map(([end]) => end);
+		for (const step of STEPS) {
+			let best = null;
+			for (const sides of regions(encoded, [i], from, to, step)) {
+				let [low, high] = [least, most];
+				for (const { normal, level } of sides) if (normal[0] > 1e-12) low = Math.max(low, level / normal[0]);
+				else if (normal[0] < -1e-12) high = Math.min(high, level / normal[0]);
+				else if (level > 1e-12) low = Infinity;
+				if (low > high) continue;
+				const codes = [encoded[i] + low / scale[i], encoded[i] + high / scale[i]];
+				const moved = low > 0 ? low : Math.min(high, 0);
+				const wanted = encoded[i] + moved / scale[i];
+				const value = whole.has(column) ? wholeBetween(i, codes, row[column] ?? null, encoded[i]) : column in change.bent ? valueOf(column, i, wanted) : wanted;
+				if (value === null) continue;
+				const distance = whole.has(column) ? Math.abs(encoder.one(i, value) - encoded[i]) * scale[i] : Math.abs(moved);
+				if (!best || distance < best.distance) best = {
+					distance,
+					value
+				};
+			}
+			if (!best) return null;
+			const point = row.slice();
+			point[column] = best.value;
+			const landed = assign(encoder.row(point));
+			if (landed === from || to !== void 0 && landed !== to) continue;
+			return {
+				to: landed,
+				distance: best.distance,
+				changes: [{
+					column,
+					from: row[column] ?? null,
+					to: best.value
+				}],
+				point
+			};
+		}
+		return null;
+	}
+	/** The whole number nearest to the row's own whose code lies between two; codes rise or fall with numbers. */
+	function wholeBetween(i, [low, high], own, code) {
+		const column = spec.encoded[i].source;
+		let [first, last] = spec.ranges[column].map((end, side) => column in change.bent ? end : side ? Math.max(end, code) : Math.min(end, code));
+		[first, last] = [Math.ceil(first), Math.floor(last)];
+		const near = (x) => 1e-9 * (1 + Math.abs(x));
+		const rising = encoder.one(i, last) >= encoder.one(i, first);
+		/** The first whole number, from the lowest on, of which this is true. */
+		const until = (true_) => {
+			let [before, after] = [first - 1, last + 1];
+			while (after - before > 1) {
+				const middle = Math.floor((before + after) / 2);
+				if (true_(encoder.one(i, middle))) after = middle;
+				else before = middle;
+			}
+			return after;
+		};
+		const begin = until((x) => rising ? x >= low - near(low) : x <= high + near(high));
+		const end = until((x) => rising ? x > high + near(high) : x < low - near(low)) - 1;
+		if (begin > end) return null;
+		if (typeof own !== "number") own = (begin + end) / 2;
+		const clamp = (x) => Math.min(Math.max(x, begin), end);
+		const [below, above] = [clamp(Math.floor(own)), clamp(Math.ceil(own))];
+		return Math.abs(encoder.one(i, above) - code) < Math.abs(encoder.one(i, below) - code) ? above : below;
+	}
+	/**
+	* The same with numbers that people can copy: of as few digits as lead to the same cluster, each rounded away from
+	* the row's own. Three digits of what the column spans come first; what they do not show stays as it is.
+	*/
+	function rounded(row, found, within) {
+		for (let digits = 3; digits < 15; digits++) for (const few of [true, false]) {
+			const changes = found.changes.flatMap((one) => {
+				const value = readable(one.column, one.from, one.to, digits, few, within);
+				return value === one.from ? [] : [{
+					...one,
+					to: value
+				}];
+			});
+			const point = row.slice();
+			for (const { column, to } of changes) point[column] = to;
+			if (assign(encoder.row(point)) === found.to) return {
+				...found,
+				changes,
+				point
+			};
+		}
+		return found;
+	}
+	function readable(column, from, to, digits, few, within) {
+		const [lowest, highest] = spec.ranges[column] ?? [0, 0];
+		const unit = 10 ** (Math.floor(Math.log10(highest - lowest || Math.abs(to) || 1)) - digits + 1);
+		if (whole.has(column) && Number.isInteger(to)) return to;
+		if (typeof from !== "number") return Number((Math.round(to / unit) * unit).toPrecision(15));
+		if (few && Math.round(to / unit) === Math.round(from / unit)) return from;
+		const value = Number(((to > from ? Math.ceil(to / unit) : Math.floor(to / unit)) * unit).toPrecision(15));
+		if (!within && !(column in change.bent)) return neverNegative.has(column) && from >= 0 ? Math.max(value, 0) : value;
+		return Math.min(Math.max(value, Math.min(lowest, from)), Math.max(highest, from));
+	}
+	return {
+		several,
+		alone,
+		rounded
 	};
 }
 // src/engine/index.ts
@@ -672,18 +804,37 @@ function makeEngine(spec, array) {
 			scores: Float64Array.from(places, (place) => place < 0 ? NaN : evidenceOf(place))
 		};
 	}
-	if (!spec.change) return { explain };
+	/** A column that is used twice may count further on. */
+	function limits(column) {
+		const found = spec.encoded.filter(({ source }) => source === column).map(({ steps }) => limitsOf(steps));
+		return [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))];
+	}
+	if (!spec.change) return {
+		explain,
+		limits
+	};
 	const assign = (encoded) => largest(respond(encoded).scores);
 	const change = makeSmallestChange(spec, spec.change, array, encoder, assign);
+	const goal = (to) => to === void 0 ? void 0 : placeOf(to);
+	const counted = (found) => ({
+		...found,
+		to: countOf(found.to)
+	});
 	return {
 		explain,
-		smallestChange(row, fixed, to) {
-			const found = change(row, fixed, to === void 0 ? void 0 : placeOf(to));
-			return "why" in found ? found : {
-				...found,
-				to: countOf(found.to)
-			};
-		}
+		limits,
+		smallestChange(row, fixed, to, within) {
+			const found = change.several(row, fixed, goal(to), within);
+			return "why" in found ? found : counted(found);
+		},
+		changeOf(row, column, to) {
+			const found = change.alone(row, column, goal(to));
+			return found && counted(found);
+		},
+		rounded: (row, found, within) => counted(change.rounded(row, {
+			...found,
+			to: placeOf(found.to)
+		}, within))
 	};
 }
 export { UnfitRow, makeEngine, shortest };

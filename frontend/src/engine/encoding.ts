@@ -52,6 +52,20 @@ function follow(step: Step, value: Cell, source: number, array: Arrays): Cell {
   throw new Error(`unknown step ${JSON.stringify(step)}`);
 }
 
+/** Between which of the user's values a column counts: beyond them the clustering limits it. */
+export function limitsOf(steps: Step[] = []): [number, number] {
+  const back: Step[] = [];
+  for (const step of steps) {
+    if (step.low !== undefined) {
+      const ends = [step.low, step.high!].map((end) => back.reduceRight((x, { origin, factor, offset }) => (x - offset!) / factor! + origin!, end));
+      return [Math.min(...ends), Math.max(...ends)];
+    }
+    if (step.factor) back.push(step);
+    else if (!('fill' in step)) break; // bent before it is limited
+  }
+  return [-Infinity, Infinity];
+}
+
 function isGap(value: Cell): boolean {
   return value === null || (typeof value === 'number' && Number.isNaN(value));
 }

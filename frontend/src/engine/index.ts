@@ -1,7 +1,7 @@
 // The arithmetic of the report's page: what depends on a reader's choice. Everything here is Python's own arithmetic
 // on Python's own numbers, one row at a time; tests/test_report_engine.py holds the two against each other.
 
-import { makeEncoder } from './encoding';
+import { limitsOf, makeEncoder } from './encoding';
 import type { Head } from './heads';
 import { largest } from './linear';
 import { evidenceAgainst, minPool, softMinPool, type Pooled } from './pools';
@@ -32,8 +32,14 @@ export interface Explained {
 export interface Engine {
   /** Why this row is in a cluster (by default its own), against all others or against one. */
   explain(row: readonly Cell[], cluster?: number, against?: number): Explained;
-  /** The nearest row in another cluster; only where borders are flat. Categories stay as they are. */
-  smallestChange?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number): Change | { why: string };
+  /** Between which values a column counts; beyond them nothing changes. */
+  limits(column: number): [number, number];
+  /** The nearest row in another cluster, `within` the range of the data; only where borders are flat. Categories stay. */
+  smallestChange?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number, within?: boolean): Change | { why: string };
+  /** The smallest change of one column within the range of the data, whole where the column is; null where none leads there. */
+  changeOf?(row: readonly Cell[], column: number, to?: number): Change | null;
+  /** A change in numbers of few digits, which lead to the same cluster. */
+  rounded?(row: readonly Cell[], change: Change, within: boolean): Change;
 }
 
 // Scores near the largest number could not be told from no competitor at all; Python refuses the same.
@@ -95,14 +101,27 @@ export function makeEngine(spec: EngineSpec, array: Arrays): Engine {
     };
   }
 
-  if (!spec.change) return { explain };
+  /** A column that is used twice may count further on. */
+  function limits(column: number): [number, number] {
+    const found = spec.encoded.filter(({ source }) => source === column).map(({ steps }) => limitsOf(steps));
+    return [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))];
+  }
+  if (!spec.change) return { explain, limits };
   const assign = (encoded: Float64Array) => largest(respond(encoded).scores);
   const change = makeSmallestChange(spec, spec.change, array, encoder, assign);
+  const goal = (to?: number) => (to === undefined ? undefined : placeOf(to));
+  const counted = (found: Change): Change => ({ ...found, to: countOf(found.to) });
   return {
     explain,
-    smallestChange(row, fixed, to) {
-      const found = change(row, fixed, to === undefined ? undefined : placeOf(to));
-      return 'why' in found ? found : { ...found, to: countOf(found.to) };
+    limits,
+    smallestChange(row, fixed, to, within) {
+      const found = change.several(row, fixed, goal(to), within);
+      return 'why' in found ? found : counted(found);
     },
+    changeOf(row, column, to) {
+      const found = change.alone(row, column, goal(to));
+      return found && counted(found);
+    },
+    rounded: (row, found, within) => counted(change.rounded(row, { ...found, to: placeOf(found.to) }, within)),
   };
 }

@@ -73,6 +73,9 @@ export interface EngineSpec {
   rule: string;
   pool: { kind: 'min' } | { kind: 'soft_min'; threshold: number; stiffness: number };
   head: PrototypesSpec | QuadraticsSpec;
+  /** Lowest and highest values of the user's columns of numbers, of all rows, and those that hold whole numbers only. */
+  ranges: Record<string, [number, number]>;
+  whole: number[];
   change?: ChangeSpec;
   /** Why there is no `change`, in a sentence. */
   why_no_change?: string;

@@ -118,8 +118,11 @@ class BentBorder:
 
     def beyond(self, change: NDArray, box: Box) -> NDArray | None:
         """The change, a step away from all borders of its cluster; in corners farther may be outside."""
-        target = self.assigned(change[None])[0]
-        if self.sparse or target == self.own:
+        if self.sparse:
+            return None
+        # In a corner, where three clusters meet, rounding may give the point back to the row's own cluster.
+        target = self.assigned(change[None])[0] if self.to is None else self.to
+        if target == self.own:
             return None
         values, slopes = self.sides(change, target)
         piece = Piece(slopes, self.step * np.linalg.norm(slopes, axis=1) - values)

@@ -7,16 +7,17 @@ bins) are tried value by value, those that the data have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._checks import did_you_mean
 from whyclust._frames import column_values, is_frame, take_rows, to_array
+from whyclust.answers._asked import Asked
+from whyclust.answers._whole import AsTheyAre, Encoded
 from whyclust.inputs.reading import InputTable, is_sparse
 from whyclust.network.network import Neuralized
 from whyclust.perturbing.encoded import EncodedRows
@@ -24,6 +25,8 @@ from whyclust.perturbing.encoded import EncodedRows
 # Rows from which ranges, categories and places to search are taken, and values of a column that are tried.
 _MOST_ROWS = 5000
 _MOST_VALUES = 200
+# Whole numbers of one column that are encoded beforehand.
+_MOST_WHOLE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +40,6 @@ class Choice:
     options: NDArray
     values: list[dict[int, Any]]
     complete: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What a user allows, by positions of the user's columns."""
-
-    fixed: frozenset[int] = frozenset()
-    bounds: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    whole: frozenset[int] = frozenset()
-    groups: tuple[tuple[int, ...], ...] = ()
-    within_data: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +145,7 @@ class Changeable:
         if len(values) and np.allclose(values, encoded, rtol=1e-12, atol=0):
             return "number"
         distinct, first = np.unique(values, return_index=True)
-        if len(distinct) < 3 or column in self.asked.whole:
+        if len(distinct) < 3 or (column in self.asked.whole and np.ptp(distinct) > _MOST_WHOLE):
             return "choice"
         rises = np.diff(encoded[first])
         if not ((rises >= 0).all() or (rises <= 0).all()):
@@ -187,6 +179,33 @@ class Changeable:
         return np.flatnonzero([int(column) in self.asked.whole | self.flags for column in sources])
 
     @cached_property
+    def _whole_numbers(self) -> dict[int, AsTheyAre | Encoded]:
+        """The whole numbers of these, by the same count."""
+        return {int(place): self._whole_numbers_of(int(self.movable[place])) for place in self.whole}
+
+    def _whole_numbers_of(self, position: int) -> AsTheyAre | Encoded:
+        column = int(self.net.features.sources[position])
+        if self.kinds[column] == "number":
+            return AsTheyAre()
+        low, high = self.ranges[column]
+        values = np.arange(np.ceil(low), np.floor(high) + 1)
+        own = column_values(self.table.take(np.array([self.position])).data, column)
+        return Encoded(values, self.encode({column: values})[:, position], float(own[0]))
+
+    def between_whole(self, change: NDArray) -> tuple[int, float, float] | None:
+        """Where a change of the movable columns is farthest from whole numbers, and the changes to those.
+
+        None where all are whole that must be.
+        """
+        farthest, found = 0.0, None
+        for place, numbers in self._whole_numbers.items():
+            start, unit = self.start[self.movable[place]], self.scale[self.movable[place]]
+            away, below, above = numbers.between(float(start + change[place] / unit))
+            if away > farthest:
+                farthest, found = away, (place, (below - start) * unit, (above - start) * unit)
+        return found
+
+    @cached_property
     def flags(self) -> frozenset[int]:
         """Columns of False and True that are read as numbers: nothing lies between 0 and 1."""
         numbers = [column for column, kind in self.kinds.items() if kind == "number"]
@@ -213,29 +232,42 @@ class Changeable:
                 low[place], high[place] = ends
             elif column in self.flags:
                 low[place], high[place] = 0.0, 1.0
-            elif self.asked.within_data or bent:
-                low[place], high[place] = self.data[:, position].min(), self.data[:, position].max()
+            elif bent:
+                low[place], high[place] = self._bent_ends(column, int(position), np.array([-np.inf, np.inf]))
+            elif self.asked.within_data:  # a gap may be filled with a number that no row has
+                reached = (*self.ranges[column], float(self.start[position]))
+                low[place], high[place] = min(reached), max(reached)
             elif column in self.never_negative:
                 low[place] = 0.0
         return low, high
 
     @cached_property
+    def ranges(self) -> dict[int, tuple[float, float]]:
+        """Lowest and highest value of the user's columns of numbers, of all rows: a sample may lack them."""
+        columns = [column for column, kind in self.kinds.items() if kind != "choice"]
+        data = self.table.data
+        if is_sparse(data):
+            data = data.tocsc()
+            ends = [getattr(data, end)(axis=0).toarray().ravel()[columns].tolist() for end in ("min", "max")]
+            return dict(zip(columns, zip(*ends, strict=True), strict=True))
+        found = {column: column_values(data, column).astype(float) for column in columns}
+        return {
+            column: (float(np.fmin.reduce(values)), float(np.fmax.reduce(values)))
+            for column, values in found.items()
+        }
+
+    @cached_property
     def never_negative(self) -> frozenset[int]:
         """The user's columns of numbers that are nowhere below zero, as counts and amounts are not."""
-        numbers = [column for column, kind in self.kinds.items() if kind == "number"]
-        data = self.table.data  # all rows: the one below zero need not be in the sample
-        if is_sparse(data):
-            lowest = data.tocsc().min(axis=0).toarray().ravel()[numbers]
-        else:
-            lowest = [np.fmin.reduce(column_values(data, column).astype(float)) for column in numbers]
         own = dict(zip(self.net.features.sources.tolist(), self.start.tolist(), strict=True))
         return frozenset(
-            column for column, low in zip(numbers, lowest, strict=True) if low >= 0 and own[column] >= 0
+            column
+            for column, (low, _) in self.ranges.items()
+            if self.kinds[column] == "number" and low >= 0 and own[column] >= 0
         )
 
     def _bent_ends(self, column: int, position: int, ends: NDArray) -> NDArray:
-        values = column_values(self.sample.data, column).astype(float)
-        ends = np.clip(ends, np.nanmin(values), np.nanmax(values))
+        ends = np.clip(ends, *self.ranges[column])
         return np.sort(self.encode({column: ends})[:, position])
 
     @cached_property
@@ -284,14 +316,11 @@ class Changeable:
     def point(self, encoded: NDArray, chosen: Mapping[int, Any]) -> Any:
         """The row in the user's columns, with what a search has found of it."""
         changes = dict(chosen)
-        for position in self.movable:
+        for place, position in enumerate(self.movable):
             if encoded[position] != self.start[position]:
-                column = int(self.net.features.sources[position])
-                changes[column] = self._value(column, int(position), float(encoded[position]))
-        for place in self.whole:
-            column = int(self.net.features.sources[self.movable[place]])
-            if column in changes:
-                changes[column] = float(round(changes[column]))
+                column, code = int(self.net.features.sources[position]), float(encoded[position])
+                whole = self._whole_numbers.get(place)
+                changes[column] = whole.value(code) if whole else self._value(column, int(position), code)
         own = take_rows(self.table.data, np.array([self.position]))
         return with_values(own.toarray() if is_sparse(own) else own, {k: [v] for k, v in changes.items()})
 
@@ -299,8 +328,7 @@ class Changeable:
         """A number of the user's whose encoded one is wanted."""
         if self.kinds[column] == "number":
             return wanted
-        values = column_values(self.sample.data, column).astype(float)
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        low, high = self.ranges[column]
         rising = bool(np.subtract(*self.encode({column: np.array([high, low])})[:, position]) > 0)
         for _ in range(10):  # each leaves one part of 64
             tried = np.linspace(low, high, 65)
@@ -332,55 +360,3 @@ def with_values(rows: Any, changes: Mapping[int, Any]) -> Any:
         integer = getattr(kept, "kind", "O") in "iu" and any(float(value) != int(value) for value in values)
         changed.isetitem(column, after if integer else after.astype(kept))
     return changed
-
-
-def read_asked(names: list[str], fixed: Any, bounds: Any, whole: Any, *, sparse: bool) -> Asked:
-    """What a user allows, checked."""
-    groups = [one for one in _listed(whole) if isinstance(one, (list, tuple, set, frozenset))]
-    single = [one for one in _listed(whole) if not isinstance(one, (list, tuple, set, frozenset))]
-    limits: dict[int, tuple[float, float]] = {}
-    if isinstance(bounds, str) and bounds != "data":
-        raise ValueError(f"bounds={bounds!r}, expected 'data' or a mapping of columns to (lowest, highest).")
-    if bounds is not None and not isinstance(bounds, (str, Mapping)):
-        raise ValueError(
-            f"bounds is a {type(bounds).__name__}, expected a mapping of columns to (lowest, highest)."
-        )
-    for column, pair in bounds.items() if isinstance(bounds, Mapping) else ():
-        limits[place_among(names, column, "bounds")] = _pair(column, pair)
-    return Asked(
-        frozenset(place_among(names, column, "fixed") for column in _listed(fixed)),
-        limits,
-        frozenset(place_among(names, column, "whole") for column in single),
-        tuple(tuple(place_among(names, column, "whole") for column in group) for group in groups),
-        within_data=bounds == "data" or (bounds is None and sparse),
-    )
-
-
-def _listed(columns: Any) -> list[Any]:
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
-        return [columns]
-    return list(columns)
-
-
-def _pair(column: Any, pair: Any) -> tuple[float, float]:
-    try:
-        low, high = pair
-        ends = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"bounds of {column!r} are {pair!r}, expected (lowest, highest), None for a side without bound."
-        ) from None
-    if not ends[0] <= ends[1]:
-        raise ValueError(f"bounds of {column!r} are {pair!r}, expected the lowest first.")
-    return ends
-
-
-def place_among(names: list[str], column: Any, called: str) -> int:
-    """The position of a column given by name or by position."""
-    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-        if 0 <= column < len(names):
-            return int(column)
-        raise ValueError(f"{called} names column {column}, expected 0 to {len(names) - 1}.")
-    if str(column) in names:
-        return names.index(str(column))
-    raise ValueError(f"{called} names {column!r}, which is no column{did_you_mean(column, names)}")

@@ -151,12 +151,17 @@ def _linear_program(piece: Piece, box: Box) -> NDArray | None:
 
 
 def branched(
-    solve: Solve, box: Box, whole: NDArray, origin: NDArray, unit: NDArray, sparse: bool, most: int
+    solve: Solve,
+    box: Box,
+    between: Callable[[NDArray], tuple[int, float, float] | None],
+    sparse: bool,
+    most: int,
 ) -> tuple[NDArray | None, bool]:
-    """The best change whose `whole` coordinates are whole numbers in the user's units, by branch and bound.
+    """The best change to whole numbers, by branch and bound.
 
-    A coordinate y is ``origin + y / unit`` in these. Returns the change, or None, and whether all branches
-    that could be better were followed, of which there may be `most`.
+    ``between(change)`` is a coordinate that is not whole and the whole numbers on both sides of it, or None.
+    Returns the change, or None, and whether all branches that could be better were followed, of which there
+    may be `most`.
     """
     best, best_length, order = None, np.inf, count()
     waiting: list[tuple[float, int, NDArray, Box]] = []
@@ -171,15 +176,13 @@ def branched(
         if not waiting or waiting[0][0] >= best_length:
             break
         reached, _, change, (low, high) = heapq.heappop(waiting)
-        values = origin[whole] + change[whole] / unit[whole]
-        away = np.abs(values - np.round(values))
-        if not len(whole) or away.max() <= 1e-9 * (1.0 + np.abs(values).max()):
+        found = between(change)
+        if found is None:
             best, best_length = change, reached
             continue
-        column, value = whole[int(away.argmax())], values[int(away.argmax())]
+        column, lower, upper = found
         below, above = high.copy(), low.copy()
-        below[column] = (np.floor(value) - origin[column]) * unit[column]
-        above[column] = (np.ceil(value) - origin[column]) * unit[column]
+        below[column], above[column] = lower, upper
         add((low, below))
         add((above, high))
     return best, not waiting or waiting[0][0] >= best_length

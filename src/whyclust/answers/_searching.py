@@ -99,7 +99,7 @@ class Search:
         start, unit = row.start[row.movable], row.scale[row.movable]
         box = tuple((side - start) * unit for side in row.box)
         most = _MOST_BRANCHES[self.bent]
-        return branched(solve, (box[0], box[1]), row.whole, start, unit, self.sparse, most)
+        return branched(solve, (box[0], box[1]), row.between_whole, self.sparse, most)
 
     def _ways(self, start: NDArray, step: float) -> list[Callable[[Box], NDArray | None]]:
         """For each piece of the goal, what finds the nearest change into it and a box."""

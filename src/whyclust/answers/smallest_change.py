@@ -10,7 +10,8 @@ import numpy as np
 
 from whyclust._checks import counted
 from whyclust._frames import column_values, take_rows
-from whyclust.answers._changeable import Asked, Changeable, read_asked
+from whyclust.answers._asked import Asked, read_asked
+from whyclust.answers._changeable import Changeable
 from whyclust.answers._near_data import NearData
 from whyclust.answers._searching import Found, Search
 from whyclust.explaining.choosing import positions_of, unfit_rows

@@ -7,6 +7,7 @@ blocks add to is summed in their order. So the same numbers come out of one thre
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -38,6 +40,15 @@ _FEW = 4
 # Measured without it, in processes of their own by turns, medians of eight: k-means takes 9% more processor
 # time at 784 columns and 20% at 64, a mixture 6%, a hundred calls of 200 rows 7%, kernel k-means the same.
 np.empty(30 << 20, dtype=np.uint8)
+
+
+@lru_cache(maxsize=1)
+def _products(n_modules: int) -> ThreadpoolController:
+    """The libraries of matrix products that are loaded; looked for again where modules were imported.
+
+    The search reads the map of the process's memory, which takes milliseconds while all threads wait.
+    """
+    return ThreadpoolController().select(user_api="blas")
 
 
 class _OneThreadProducts:
@@ -69,7 +80,7 @@ class _OneThreadProducts:
         threads = 1
         with self._lock:
             if self._inside == 0:
-                products = ThreadpoolController().select(user_api="blas")
+                products = _products(len(sys.modules))
                 threads = max((one["num_threads"] for one in products.info()), default=1)
                 self._limit = products.limit(limits=1)
             self._inside += 1

@@ -48,6 +48,11 @@ class Nodes:
         return half * self.positions * self.slopes
 
     @cached_property
+    def momentless(self) -> bool:
+        """Whether all of these are zero, as seen from zero."""
+        return not self.moments.any()
+
+    @cached_property
     def baseless(self) -> bool:
         """Whether all evidence vanishes at the mid-points, as in k-means."""
         return not self.bases.any()
@@ -89,6 +94,8 @@ class Nodes:
         weights = signed.T
         np.matmul(weights, self.slopes, out=out)
         np.multiply(points, out, out=out)
+        if self.momentless:
+            return
         np.matmul(weights, self.moments, out=scratch)
         np.subtract(out, scratch, out=out)
 

@@ -57,8 +57,9 @@ class Rivalry:
 def tally(total: NDArray, folded: Folded, response: Any, clusters: NDArray, weights: NDArray) -> None:
     """Add the weights of the competitors of some points, which are in `clusters`, to `total`."""
     for position, weight in enumerate(weights):
-        others = folded.cluster_of(response, np.full(len(clusters), position))
-        if len(others) and others[0] == position and (others == position).all():  # a cluster itself
+        asked = np.broadcast_to(np.intp(position), len(clusters))
+        others = folded.cluster_of(response, asked)
+        if others is asked or (len(others) and bool((others == position).all())):  # a cluster itself
             total[:, position] += np.bincount(clusters, weights=weight, minlength=len(total))
         else:
             np.add.at(total, (clusters, others), weight)

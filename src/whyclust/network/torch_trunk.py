@@ -19,7 +19,7 @@ from torch import nn
 
 from whyclust.network.features import AffineMap
 from whyclust.propagate import Centered, Gamma, Rule, propagate
-from whyclust.propagate.torch_affine import WEIGHTED, Affine, is_builtin
+from whyclust.propagate.torch_affine import WEIGHTED, Affine, all_finite, is_builtin
 from whyclust.propagate.torch_assignment import PRESETS, Assignment, named_layers
 from whyclust.propagate.torch_modules import Gated, Residual
 from whyclust.propagate.torch_propagate import Ascent
@@ -151,7 +151,7 @@ class TorchTrunk:
         """Lead rows up, once, and keep what relevance needs to come down."""
         parts = self._parts(rows)
         # What is not finite has no relevance to come down; the network tells where it stands.
-        if self.rules is None or not all(bool(part.isfinite().all()) for part in parts):
+        if self.rules is None or not all(map(all_finite, parts)):
             return TorchPassage(self.activations(rows), [], self.n_inputs)
         ascents = [Ascent(self.module, part, self._rules.of_rows(part)) for part in parts]
         activations = np.concatenate([ascent.outputs.cpu().numpy() for ascent in ascents])

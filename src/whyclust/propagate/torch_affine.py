@@ -37,11 +37,14 @@ class Affine:
         b, which broadcasts to the outputs.
     apply : callable
         ``apply(inputs, weight)``, linear in both: Σ_i a_i w_ij.
+    passed : Passed or None
+        What the walk has found on its way up, for rules not to compute it again: ask `passing` for it.
     """
 
     weight: Tensor
     bias: Tensor | None
     apply: Callable[[Tensor, Tensor], Tensor]
+    passed: Passed | None = None
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """Outputs of the layer."""
@@ -50,6 +53,43 @@ class Affine:
     def with_bias(self, outputs: Tensor) -> Tensor:
         """Add b."""
         return outputs if self.bias is None else outputs + self.bias
+
+    def passing(self, inputs: Tensor) -> Passed:
+        """These inputs, led through the layer: as the walk has done, unless a rule has changed anything."""
+        known = self.passed
+        if known is not None and known.inputs is inputs and known.is_of(self):
+            return known
+        contributions = Contributions(self, inputs, self.weight)
+        outputs = contributions.total
+        if self.bias is not None:
+            outputs += self.bias  # ours alone, and written nowhere else
+        return Passed(inputs, outputs, contributions.back, self.weight, self.bias, self.apply)
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """Inputs that have passed a layer.
+
+    Attributes
+    ----------
+    inputs, outputs : Tensor
+        Of the layer, its bias included.
+    back : callable
+        Σ_j w_ij c_j for coefficients c of the outputs. The inputs have no part in it.
+    weight, bias, apply
+        The layer.
+    """
+
+    inputs: Tensor
+    outputs: Tensor
+    back: Callable[[Tensor], Tensor]
+    weight: Tensor
+    bias: Tensor | None
+    apply: Callable[[Tensor, Tensor], Tensor]
+
+    def is_of(self, layer: Affine) -> bool:
+        """Whether this is the layer that was passed."""
+        return self.weight is layer.weight and self.bias is layer.bias and self.apply is layer.apply
 
 
 class Contributions:
@@ -61,16 +101,26 @@ class Contributions:
             self._outputs = layer.apply(self._inputs, weight)
         self.total = self._outputs.detach()
 
+    def back(self, coefficients: Tensor) -> Tensor:
+        """Σ_j w_ij c_j: the vector-Jacobian product of the linear map."""
+        # A rule may be made of others, and each asks.
+        (down,) = torch.autograd.grad(self._outputs, self._inputs, coefficients, retain_graph=True)
+        return down
+
     def hand_down(self, coefficients: Tensor) -> Tensor:
-        """Σ_j z_ij c_j: the vector-Jacobian product of the linear map, times the inputs."""
-        (down,) = torch.autograd.grad(self._outputs, self._inputs, coefficients)
-        return self._inputs.detach() * down
+        """Σ_j z_ij c_j."""
+        return self._inputs.detach() * self.back(coefficients)
 
 
 def plain(tensor: Tensor) -> Tensor:
     """The tensor without its graph; a copy of what was made in inference mode, which autograd refuses."""
     tensor = tensor.detach()
     return tensor.clone() if tensor.is_inference() else tensor
+
+
+def all_finite(values: Tensor) -> bool:
+    """Whether there is no NaN and no infinity; their sum, which is far cheaper, nearly always tells."""
+    return bool(values.sum().isfinite()) or bool(values.isfinite().all())
 
 
 def is_builtin(layer: nn.Module, kinds: tuple[Any, ...]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from whyclust.propagate.torch_affine import plain
+from whyclust.propagate.torch_affine import all_finite, plain
 from whyclust.propagate.torch_assignment import Assignment, assignment_of, named_layers
 from whyclust.propagate.torch_rules import Rule
 from whyclust.propagate.torch_walk import Down, Walk, chain, evaluating
@@ -160,7 +160,7 @@ class Ascent:
                 f"relevance has shape {tuple(relevance.shape)}, expected that of the module's outputs, "
                 f"{tuple(outputs.shape)}: give each output its relevance, zero where there is none."
             )
-        if not torch.isfinite(outputs).all():
+        if not all_finite(outputs):
             raise ValueError("The module's outputs are not all finite numbers: look at its weights.")
         with _recording():
             found = self._way_down(plain(relevance).to(outputs))
@@ -170,7 +170,7 @@ class Ascent:
                 f"expected one of {', '.join(map(repr, (name for name in walk.layers if name)))}."
             )
         # Under a stop this is the relevance of the layer stopped at.
-        if not torch.isfinite(found).all():
+        if not all_finite(found):
             raise ValueError(
                 "Relevance grew beyond all numbers, because outputs that are nearly zero were divided by: "
                 "use rules='gamma', or Epsilon with a larger epsilon."
@@ -233,5 +233,5 @@ def _check_tensor(values: Tensor, name: str) -> None:
             f"{name} has shape {tuple(values.shape)} and type {values.dtype}, expected a batch of at least "
             "one row of floating-point numbers."
         )
-    if not torch.isfinite(values).all():
+    if not all_finite(values):
         raise ValueError(f"{name} has NaN or infinite values, expected finite ones: remove or impute them.")

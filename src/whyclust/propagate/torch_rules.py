@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from whyclust._checks import one_of
-from whyclust.propagate.torch_affine import Affine, Contributions
+from whyclust.propagate.torch_affine import Affine, Contributions, Passed
 from whyclust.saving.registry import saved
 
 # Inputs may leave their box by this share of its width: rounding of the user's own scaling.
@@ -71,8 +71,13 @@ def _made(kind: type[Kind]) -> Callable[[dict[str, Any]], Kind]:
 
 def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
     """numerator / denominator, and 0 where the denominator is 0."""
-    nothing = denominator == 0
-    return torch.where(nothing, 0, numerator / torch.where(nothing, 1, denominator))
+    found = numerator / denominator
+    return found.masked_fill_(denominator == 0, 0) if _has_zeros(denominator) else found
+
+
+def _has_zeros(values: Tensor) -> bool:
+    """Whether there may be any; several times as fast as comparing each."""
+    return not (values.numel() and bool(values.abs().amin() > 0))
 
 
 def _check_number(value: Any, name: str) -> None:
@@ -87,9 +92,9 @@ class Zero(Rule):
 
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Share in proportion to the contributions."""
-        contributions = Contributions(layer, inputs, layer.weight)
-        coefficients = ratio(relevance, layer.with_bias(contributions.total))
-        return contributions.hand_down(coefficients), relevance - coefficients * contributions.total
+        passed = layer.passing(inputs)
+        coefficients = ratio(relevance, passed.outputs)
+        return inputs * passed.back(coefficients), _unshared(relevance, coefficients, passed)
 
 
 @_kept
@@ -113,13 +118,19 @@ class Epsilon(Rule):
 
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
         """Share in proportion to the contributions, ε taking part."""
-        contributions = Contributions(layer, inputs, layer.weight)
-        z = layer.with_bias(contributions.total)
+        passed = layer.passing(inputs)
+        z = passed.outputs
         size: Tensor | float = 1.0
         if self.relative:
             size = z.square().mean(dim=tuple(range(1, z.ndim)), keepdim=True).sqrt()
         coefficients = ratio(relevance, z + torch.where(z < 0, -1.0, 1.0).to(z) * self.epsilon * size)
-        return contributions.hand_down(coefficients), relevance - coefficients * contributions.total
+        return inputs * passed.back(coefficients), _unshared(relevance, coefficients, passed)
+
+
+def _unshared(relevance: Tensor, coefficients: Tensor, passed: Passed) -> Tensor:
+    """R_j − c_j Σ_i z_ij: what no input gets."""
+    total = passed.outputs if passed.bias is None else passed.outputs - passed.bias
+    return relevance - coefficients * total
 
 
 class _Signed:
@@ -166,19 +177,46 @@ class Gamma(Rule):
         _check_number(self.gamma, "gamma")
 
     def hand_down(self, layer: Affine, inputs: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
-        """Share in proportion to contributions of which one sign weighs 1 + γ."""
-        positive = _Signed(layer, inputs, positive=True)
-        negative = _Signed(layer, inputs, positive=False)
-        z = positive.with_bias + negative.with_bias
-        up = z >= 0
-        coefficients = ratio(
-            relevance, z + self.gamma * torch.where(up, positive.with_bias, negative.with_bias)
-        )
-        favoured = coefficients * (1 + self.gamma)
-        for_positive = torch.where(up, favoured, coefficients)
-        for_negative = torch.where(up, coefficients, favoured)
-        handed = positive.hand_down(for_positive) + negative.hand_down(for_negative)
-        return handed, relevance - for_positive * positive.total - for_negative * negative.total
+        """Share in proportion to contributions of which one sign weighs 1 + γ.
+
+        z_ij⁺ and z_ij⁻ are (z_ij ± |z_ij|) / 2. With s_j the sign of z_j and g = γ / (2 + γ) a share is
+
+            (s_j z_ij + g |z_ij|) / (|z_j| + g Σ_i |z_ij|),
+
+        both divided by 1 + γ/2, the bias among the inputs. So there are two products on the way up, a·w,
+        which the walk has made, and |a|·|w|, and two on the way down.
+        """
+        if self.gamma == 0:
+            return Zero().hand_down(layer, inputs, relevance)
+        passed, g = layer.passing(inputs), self.gamma / (2 + self.gamma)
+        z, bias, sizes = passed.outputs, layer.bias, layer.weight.abs().mul_(g)
+        if not (inputs < 0).any() and not ((z < 0) & (relevance != 0)).any():
+            # As between ReLUs, |a| = a and s = 1: one product is enough for both, with w + g|w|.
+            both = Contributions(layer, inputs, sizes.add_(layer.weight))
+            constant = None if bias is None else bias + g * bias.abs()
+            denominators = both.total if constant is None else both.total.add_(constant)
+            coefficients = ratio(relevance, denominators)
+            handed, absorbed = both.hand_down(coefficients), _undivided(relevance, denominators)
+            return handed, absorbed if constant is None else absorbed.addcmul_(coefficients, constant)
+        absolute = Contributions(layer, inputs.abs(), sizes)
+        denominators = absolute.total.add_(z.abs())
+        if bias is not None:
+            denominators += g * bias.abs()
+        unsigned = ratio(relevance, denominators)
+        # Where z is -0.0, so is all that it is the sum of, and coefficients are zero.
+        coefficients = torch.copysign(torch.ones_like(z), z).mul_(unsigned)
+        handed = absolute.hand_down(unsigned).addcmul_(inputs, passed.back(coefficients))
+        absorbed = _undivided(relevance, denominators)
+        if bias is not None:
+            absorbed.addcmul_(coefficients, bias).addcmul_(unsigned, g * bias.abs())
+        return handed, absorbed
+
+
+def _undivided(relevance: Tensor, denominators: Tensor) -> Tensor:
+    """Relevance where denominators are zero: no input gets it."""
+    if _has_zeros(denominators):
+        return torch.where(denominators == 0, relevance, 0)
+    return torch.zeros_like(relevance)
 
 
 @_kept

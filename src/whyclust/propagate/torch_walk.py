@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -202,8 +202,9 @@ def _layer(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
     if is_builtin(layer, PADDING):
         return padded(layer.forward, inputs, name, walk)
     if is_builtin(layer, ELEMENTWISE):
-        # Some work in place: the inputs may be the user's, or another branch's.
-        return layer.forward(inputs.clone()), lambda relevance: relevance
+        # Some work in place: the inputs may be the user's, another branch's, or what a rule will need.
+        own = inputs.clone() if getattr(layer, "inplace", False) else inputs
+        return layer.forward(own), lambda relevance: relevance
     if is_builtin(layer, (UnitLength,)):  # the length is a weight of what it divides
         return layer.forward(inputs), lambda relevance: relevance
     if is_builtin(layer, (*UNCHANGED, nn.Sequential)):
@@ -230,13 +231,15 @@ def _layer(layer: nn.Module, name: str, inputs: Tensor, walk: Walk) -> tuple[Ten
 
 def by_rule(affine: Affine, rule: Rule, name: str, inputs: Tensor, walk: Walk) -> tuple[Tensor, Down]:
     """What adds up, shared by its rule."""
+    passed = affine.passing(inputs)
+    known = replace(affine, passed=passed)
 
     def down(relevance: Tensor) -> Tensor:
-        handed, absorbed = rule.hand_down(affine, inputs, relevance)
+        handed, absorbed = rule.hand_down(known, inputs, relevance)
         walk.absorb(name, absorbed)
         return handed
 
-    return affine(inputs), down
+    return passed.outputs, down
 
 
 def _window(layer: nn.Module, name: str, inputs: Tensor) -> Affine:
@@ -338,7 +341,7 @@ def _custom(
     layer: nn.Module, function: Registered, name: str, inputs: Tensor, walk: Walk
 ) -> tuple[Tensor, Down]:
     with evaluating(layer):
-        outputs = layer(inputs).detach()
+        outputs = layer(inputs.clone()).detach()
 
     def down(relevance: Tensor) -> Tensor:
         with evaluating(layer):

@@ -23,6 +23,7 @@ from whyclust.network.competition import Competition
 from whyclust.network.network import Neuralized
 from whyclust.network.pools import MinPool, SoftMinPool
 from whyclust.network.quadratic import Quadratics
+from whyclust.report.data.rows import numbers_of
 from whyclust.report.engine_encoding import NotInThePage, written_encoding
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def engine_spec(explanation: Explanation, order: Sequence[Any] = ()) -> tuple[di
             "rule": explanation.rule,
             "pool": _pool(net),
             "head": head,
+            **_numbers(explanation),
         }
     except NotInThePage as error:
         sentence = str(error)
@@ -132,6 +134,19 @@ def _order(net: Neuralized, order: Sequence[Any]) -> dict[str, Any]:
     known = net.clusters.tolist()
     clusters = [*order, *(one for one in known if one not in order)]
     return {"clusters": clusters, "places": [known.index(one) if one in known else -1 for one in clusters]}
+
+
+def _numbers(explanation: Explanation) -> dict[str, Any]:
+    """Lowest and highest values of columns of numbers, of all rows, and which hold whole numbers only."""
+    ranges: dict[str, list[float]] = {}
+    whole = []
+    for column in range(explanation.shape[1]):
+        values = numbers_of(column_values(explanation.data, column))
+        values = np.empty(0) if values is None else values[np.isfinite(values)]
+        if len(values):
+            ranges[str(column)] = [float(values.min()), float(values.max())]
+            whole += [column] if (values == np.round(values)).all() else []
+    return {"ranges": ranges, "whole": whole}
 
 
 def _pool(net: Neuralized) -> dict[str, Any]:
@@ -207,9 +222,8 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
     for position, low, high in zip(row.movable, *row.box, strict=True):
         column = int(net.features.sources[position])
         if kinds[column] == "bent":
-            values = column_values(row.sample.data, column).astype(float)
-            ends = {"lowest": float(np.nanmin(values)), "highest": float(np.nanmax(values))}
-            bent[str(column)] = {**ends, "low": float(low), "high": float(high)}
+            lowest, highest = row.ranges[column]
+            bent[str(column)] = {"lowest": lowest, "highest": highest, "low": float(low), "high": float(high)}
     return {
         "numbers": [column for column, kind in kinds.items() if kind == "number"],
         "bent": bent,

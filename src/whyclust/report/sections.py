@@ -123,13 +123,16 @@ def _certificate(page: Page) -> Markup | None:
 
 @section(order=300)
 def _in_short(page: Page) -> Markup:
+    from whyclust.telling.doubtful import doubtful
     from whyclust.telling.sentences import cluster_paragraphs
 
     explanation = page.explanation
     alone = len(explanation) == 1
+    found = None if alone or not page.rows else doubtful(explanation)
     return page.fill(
         "short",
         sentences=[explanation.describe()] if alone else cluster_paragraphs(explanation, rows=page.rows),
+        doubtful=None if found is None else found.describe(),
         clusters=page.clusters,
         table_first=len(page.clusters) > MOST_PARAGRAPHS,
     )

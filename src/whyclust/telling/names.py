@@ -41,6 +41,8 @@ def mark(column: str, standing: Standing, *, words: bool = False, alone: bool = 
     'country'
     >>> mark("member", Standing("often", 0.4, category="yes"))
     'often member yes'
+    >>> mark("fare", Standing("between", 21.7, outside=11.3, above=False, level="high"))
+    'fairly high fare'
     """
     if standing.direction in ("", "similar", "missing", "unusual"):
         return None
@@ -54,17 +56,19 @@ def mark(column: str, standing: Standing, *, words: bool = False, alone: bool = 
         return told if standing.direction == "mostly" else f"often {told}"
     if not standing.level:
         return None
-    # Among all clusters it may be high, and yet below those that matter, or most of them: nothing is said.
+    # Among all clusters it may be high, and yet below those that matter: nothing is said. Where one of them
+    # is above it and another below, it is fairly high.
     against = {"high": "below", "low": "above"}.get(standing.level)
     side = standing.direction
-    if side == "between":
-        side = "above" if standing.above else "below"
+    fairly = ""
+    if side == "between" and against == ("above" if standing.above else "below"):
+        fairly = "fairly "
     if side == against or (words and standing.level == "high" and not standing.above):
         return None
     far = standing.inside - standing.outside
     if (standing.level == "high" and far < 0) or (standing.level == "low" and far > 0):
         return None
-    return column if words and standing.level == "high" else f"{standing.level} {column}"
+    return column if words and standing.level == "high" else f"{fairly}{standing.level} {column}"
 
 
 def _short(text: str) -> str:
@@ -85,7 +89,7 @@ def distinct_names(
 ) -> dict[Any, str]:
     """A name for each cluster that no other one has.
 
-    Names that are the same get more marks, as far as there are any, and then numbers.
+    Names of the same marks, in whatever order, get more of them, as far as there are any, and then numbers.
 
     Parameters
     ----------
@@ -97,6 +101,8 @@ def distinct_names(
 
     >>> distinct_names({0: ["old", "poor", "city"], 1: ["old", "poor", "country"], 2: [], 3: [], 4: ["old"]})
     {0: 'old, poor, city', 1: 'old, poor, country', 2: 'cluster 2', 3: 'cluster 3', 4: 'old'}
+    >>> distinct_names({0: ["old", "poor", "city"], 1: ["poor", "old", "country"]})
+    {0: 'old, poor, city', 1: 'poor, old, country'}
     >>> distinct_names({0: ["old"], 1: ["old"]}, taken=["old"])
     {0: 'old (2)', 1: 'old (3)'}
     """
@@ -106,10 +112,13 @@ def distinct_names(
     def proposed(cluster: Any) -> str:
         return ", ".join(listed[cluster][: lengths[cluster]]) or f"{plain} {cluster}"
 
+    def said(cluster: Any) -> frozenset[str]:
+        return frozenset(listed[cluster][: lengths[cluster]])
+
     for longer in range(_USUAL + 1, _MOST + 1):
-        names = [proposed(cluster) for cluster in listed]
+        names = [said(cluster) for cluster in listed]
         for cluster in listed:
-            if names.count(proposed(cluster)) > 1 and lengths[cluster] == longer - 1:
+            if names.count(said(cluster)) > 1 and lengths[cluster] == longer - 1:
                 lengths[cluster] = longer
     used = set(taken)
     found = {}

@@ -23,6 +23,8 @@ from whyclust.telling.standing import Compared, Standing, Standings
 
 # A column with less of the relevance is no reason worth naming.
 NAMED_FROM = 0.005
+# A cluster is called by columns with at least this part of the strongest one's relevance.
+_NAMING = 0.25
 # What evidence is, in words, wherever it comes first.
 EVIDENCE = "how far a row is from the boundary to the nearest other cluster, where it is 0"
 # So many of the strongest columns can be told; the table has them all.
@@ -306,7 +308,9 @@ def _can_be_named(explanation: Explanation) -> bool:
 
 
 def _marks(one: ClusterSummary, words: bool) -> list[str]:
-    named = one.named_features(len(one.standings))
+    # A column that counts for little beside the strongest is nothing to call the cluster by.
+    counts = one.features["fraction"] >= _NAMING * one.features["fraction"].max()
+    named = one.named_features(int(counts.to_numpy().argmin()) if not counts.all() else len(one.standings))
     if words:  # those that are there say more than those that are not
         named.sort(key=lambda entry: entry[1].level != "high")
     # The same answer to several questions says nothing without the question.

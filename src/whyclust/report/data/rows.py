@@ -152,7 +152,7 @@ def _add_column(explanation: Explanation, column: int, arrays: Arrays) -> dict[s
     name = f"column-{column}"
     values = column_values(explanation.data, column)
     told: dict[str, Any] = {"column": column, "name": explanation.feature_names[column]}
-    numbers = _numbers(values)
+    numbers = numbers_of(values)
     if numbers is not None:
         # Numbers near the largest have no single form; seven digits of others are enough for large tables.
         with np.errstate(over="ignore"):
@@ -172,7 +172,7 @@ def _add_column(explanation: Explanation, column: int, arrays: Arrays) -> dict[s
     return {**told, "kind": "category", "categories": categories}
 
 
-def _numbers(values: NDArray) -> NDArray | None:
+def numbers_of(values: NDArray) -> NDArray | None:
     """A column as numbers with NaN for gaps; None for categories, flags among them."""
     if values.dtype.kind in "iuf":
         return values.astype(float)

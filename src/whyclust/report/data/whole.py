@@ -17,6 +17,7 @@ from whyclust.report.data.pairs import pairs
 from whyclust.report.data.rows import add_rows, chosen_rows, shown_columns
 from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
+from whyclust.telling.doubtful import doubtful
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -97,11 +98,23 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         }
         if len(held) < len(explanation):
             arrays.add("positions", held, "int32")
+        found["doubtful"] = _doubtful(explanation, order, told)
         typical = {cluster: one["typical"] for cluster, one in zip(order, told, strict=True)}
         arrays.add("nearest-typical", nearest_typical(explanation, typical, held), "int32")
         found["engine"] = _engine(explanation, [*order, *others], arrays)
         found["changes"] = changes(explanation, told, found["engine"], codes)
     return {"values": _plain(found), "arrays": arrays}
+
+
+def _doubtful(explanation: Explanation, order: list[Any], told: list[dict[str, Any]]) -> Any:
+    """Below which evidence rows are doubtful, and how many are; those of each cluster are told of it."""
+    found = doubtful(explanation)
+    if found is None:
+        return None
+    labels = np.asarray(explanation.labels)
+    for cluster, one in zip(order, told, strict=True):
+        one["doubtful"] = int((found.rows & (labels == cluster)).sum())
+    return {"below": found.below, "count": int(found.rows.sum()), "sentence": found.describe()}
 
 
 def _taken(embedding: Any, rows: Any, n_rows: int) -> Any:
