@@ -253,7 +253,7 @@ def test_numbers_are_not_broken_and_long_words_are():
     assert ("nowrap" in numbers, "anywhere" in numbers) == (True, False)
     assert ("nowrap" in text, "anywhere" in text) == (False, True)
     assert '<td class="number">1.235e+15</td>' in page
-    assert '<td class="number words">100% a_long_category_' in page
+    assert '<td class="number worded">100% a_long_category_' in page
     assert 'income = <span class="figure">1.235e+15</span>' in page
     assert "job = a_long_category_" in page
     for table in re.findall(r"(\S+)<table", page):

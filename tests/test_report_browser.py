@@ -423,6 +423,30 @@ def test_the_pair_that_is_hardest_to_tell_apart_is_so_both_ways(driver, visits_p
     shown(driver, "These two are the hardest to tell apart.")
 
 
+def test_words_are_a_table_and_print_whole(driver, visits_page, tmp_path):
+    """Cells stand below their headings, and nothing is wider than the paper."""
+    go(driver, visits_page, "#/words")
+    lines = until(
+        driver,
+        """return [...document.querySelectorAll('table.features')].map((table) => {
+             const heads = [...table.tHead.rows[0].cells].map((one) => one.getBoundingClientRect().right);
+             return [...table.tBodies[0].rows].map((line) => [...line.cells].map((one, place) =>
+               Math.abs(one.getBoundingClientRect().right - heads[place])));
+           })""",
+    )
+    assert len(lines) >= 4
+    assert max(far for table in lines for line in table for far in line) < 1
+    with seen_as(driver, False, 700):  # the width of a sheet between its margins
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        driver.execute_async_script("setTimeout(arguments[0], 200)")
+        wide = driver.execute_script(
+            """return [...document.querySelectorAll('.words .scroll')].map((one) =>
+                 [one.scrollWidth, one.clientWidth, getComputedStyle(one).overflowX])"""
+        )
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert all(inner <= outer + 1 and flow == "visible" for inner, outer, flow in wide)
+
+
 def test_bars_are_saved_as_a_drawing(driver, page, explained):
     go(driver, page, "#/?row=5")
     shown(driver, "Save as")
