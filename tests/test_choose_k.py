@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 import whyclust as wc
 from whyclust.cluster import choose_k
-from whyclust.cluster._k_paths import families, k_means_path, merge_centers
+from whyclust.cluster._k_paths import _steps_of_k_means, families, k_means_path, merge_centers
 from whyclust.cluster._one_lump import LUMPS, blurred, box, gaussian, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import BESIDE, BORDER, LEAST_SHARED, VALLEY, Tally
 
@@ -278,6 +278,25 @@ def test_one_tree_ends_in_good_optima():
         rise = (found.scores(X)[own] - found.scores(X)[own, :1]).mean(axis=0)
         np.testing.assert_allclose(found.depth[0], rise, rtol=0.05, atol=0.5)
     assert len(set(zip(labels, dict(k_means_path(X, [20], 0))[20].labels, strict=True))) == 20
+
+
+def test_steps_without_checks_are_those_of_k_means_number_by_number(monkeypatch):
+    """Also where a centre loses its rows, and where rows are stored column by column."""
+    generator = np.random.default_rng(0)
+    X, _ = planted(4, n_rows=80)
+    tables = [X + 1e3, np.asfortranarray(X), generator.integers(3, size=(60, 2)) * 1.0, X.astype(np.float32)]
+    ways = {"steps": _steps_of_k_means(), "fits": None}
+    assert ways["steps"] is not None
+    for table in tables:
+        found = {}
+        for way, steps in ways.items():
+            monkeypatch.setattr("whyclust.cluster._k_paths._steps_of_k_means", lambda steps=steps: steps)
+            found[way] = dict(k_means_path(table, range(2, 10), 0))
+        assert list(found["steps"]) == list(found["fits"])
+        for k, fit in found["fits"].items():
+            np.testing.assert_array_equal(found["steps"][k].labels, fit.labels)
+            np.testing.assert_array_equal(found["steps"][k].scores(table), fit.scores(table))
+            np.testing.assert_array_equal(found["steps"][k].depth, fit.depth)
 
 
 def test_references_have_the_shape_of_the_table_and_no_clusters():

@@ -214,3 +214,16 @@ def test_one_thread_leaves_those_of_pytorch() -> None:
             assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_who_holds_one_thread_takes_no_limit_of_its_own() -> None:
+    with threadpool_limits(2, user_api="openmp"):
+        with one_thread_if_small(table()):
+            with one_thread_if_small(table()):
+                assert _openmp_threads() == 1
+            assert _openmp_threads() == 1  # the first one is still there
+        assert _openmp_threads() == 2
+        with pytest.raises(KeyError), one_thread_if_small(table()):
+            raise KeyError
+        with one_thread_if_small(table()):
+            assert _openmp_threads() == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,14 @@ from typing import Any
 # other by turning in a loop, and where another program has a core, each step waits for that program's turn:
 # an audit of 891 rows took 170 processor seconds on two cores, one of them busy, and 10 in one thread.
 _SMALL = 1_000_000
+# Which libraries are loaded is looked up in milliseconds, longer than a small table is fitted: whoever holds
+# the limit already does not look again. A limit is one thread's own.
+_held = threading.local()
+
+
+def is_small(X: Any) -> bool:
+    """Whether a table is fitted in one thread."""
+    return bool(X.shape[0] * X.shape[1] <= _SMALL)
 
 
 @contextmanager
@@ -25,8 +34,7 @@ def one_thread_if_small(X: Any) -> Iterator[None]:
     >>> with one_thread_if_small(X):
     ...     labels = KMeans(2, n_init=1, random_state=0).fit_predict(X)
     """
-    shape = X.shape
-    if shape[0] * shape[1] > _SMALL:
+    if not is_small(X) or getattr(_held, "limit", False):
         yield
         return
     from threadpoolctl import ThreadpoolController
@@ -38,4 +46,8 @@ def one_thread_if_small(X: Any) -> Iterator[None]:
         if one.user_api == "openmp" and "torch" not in one.filepath
     ]
     with loaded.select(filepath=own).limit(limits=1):
-        yield
+        _held.limit = True
+        try:
+            yield
+        finally:
+            _held.limit = False

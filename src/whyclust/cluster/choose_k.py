@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from whyclust._checks import counted, refuse_too_large, whole_number
 from whyclust._html import FOR, NEITHER, bar, paragraph, quiet, table
+from whyclust._threads import one_thread_if_small
 from whyclust.cluster._distances import FloatArray
 from whyclust.cluster._k_paths import families, family
 from whyclust.cluster._standing_apart import SMALLEST
@@ -219,7 +220,8 @@ def choose_k(
     ks = range(2, largest + 1)
     while True:
         if len(rows) >= FEWEST_ROWS:
-            counts = counts.joined(count_clusters(rows, ks, kind, generator, progress))
+            with one_thread_if_small(rows):
+                counts = counts.joined(count_clusters(rows, ks, kind, generator, progress))
         found = _decided(counts, method, len(rows), largest)
         if asked or largest == limit or found.k <= _LAST_TENTH * largest:
             return found
