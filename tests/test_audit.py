@@ -566,7 +566,7 @@ def test_a_cluster_is_as_stable_as_the_less_stable_refits_say():
     one, other = refits_of([0.9, 0.5]).bootstrap, refits_of([0.7, 0.8]).bootstrap
     frame = Refits(one, replace(other, sources=("reseed",))).to_pandas()
     assert frame["jaccard"].tolist() == pytest.approx([0.7, 0.5])
-    assert frame["reading"].tolist() == ["a pattern", "not to be trusted"]
+    assert frame["reading"].tolist() == ["comes back in part", "not to be trusted"]
 
 
 def test_the_background_is_where_columns_are_drawn_from(monkeypatch):

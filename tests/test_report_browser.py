@@ -447,6 +447,24 @@ def test_words_are_a_table_and_print_whole(driver, visits_page, tmp_path):
     assert all(inner <= outer + 1 and flow == "visible" for inner, outer, flow in wide)
 
 
+def test_where_there_is_no_structure_every_cluster_says_so(driver, tmp_path):
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    audit = wc.audit(model, X, n_repeats=2, n_refits=2, methods=["squared"])
+    structure = next(one for one in audit.answers if one.question == "structure")
+    assert structure.answer == "no"
+    path = wc.explain(model, X).to_html(tmp_path / "lump.html", audit=audit)
+    go(driver, path)
+    until(
+        driver,
+        """const cards = [...document.querySelectorAll('#page .card')];
+           return cards.length === 3 &&
+             cards.every((one) => one.innerText.includes('The audit finds no structure.'))""",
+    )
+    go(driver, path, "#/cluster/1")
+    shown(driver, f"The audit finds no structure: {structure.reason}.")
+
+
 def test_bars_are_saved_as_a_drawing(driver, page, explained):
     go(driver, page, "#/?row=5")
     shown(driver, "Save as")

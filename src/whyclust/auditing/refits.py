@@ -77,13 +77,13 @@ def read_jaccard(value: float) -> str:
     """The usual reading of a cluster's mean Jaccard similarity (Hennig 2007).
 
     >>> [read_jaccard(value) for value in (0.9, 0.8, 0.7, 0.3)]
-    ['highly stable', 'stable', 'a pattern', 'not to be trusted']
+    ['highly stable', 'stable', 'comes back in part', 'not to be trusted']
     """
     if value >= HIGHLY_STABLE:
         return "highly stable"
     if value >= STABLE:
         return "stable"
-    return "a pattern" if value >= PATTERN else "not to be trusted"
+    return "comes back in part" if value >= PATTERN else "not to be trusted"
 
 
 def refit(

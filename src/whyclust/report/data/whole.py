@@ -153,7 +153,7 @@ def _engine(explanation: Explanation, order: list[Any], arrays: Arrays) -> dict[
 def _trust(page: Page) -> dict[str, Any]:
     """How far to trust this, in the few words of a badge: audit, certificate, support of k."""
     lines = []
-    grade = "unknown"
+    grade, lump = "unknown", None
     if page.audit is not None:
         grade = {"yes": "yes", "with care": "care", "no": "no"}[page.audit.trusted]
         lines += [
@@ -163,6 +163,10 @@ def _trust(page: Page) -> dict[str, Any]:
             }
             for one in page.audit.answers
         ]
+        lump = next(
+            (one.reason for one in page.audit.answers if one.question == "structure" and one.answer == "no"),
+            None,
+        )
     fidelity = page.explanation.fidelity
     if fidelity is not None:
         told = fidelity.sentences()
@@ -184,7 +188,7 @@ def _trust(page: Page) -> dict[str, Any]:
                 "Python call ex.to_html(path, audit=wc.audit(model, X)).",
             }
         )
-    return {"grade": grade, "lines": lines}
+    return {"grade": grade, "lines": lines, "lump": lump}
 
 
 def _plain(value: Any) -> Any:
