@@ -171,7 +171,7 @@ def measure(options: Any) -> dict[str, Any]:
     result = {"machine": machine(), "quick": options.quick, "readers": before.get("readers", {})}
     chosen = options.sets.split(";") if options.sets else [*READERS]
     if options.quick:
-        chosen = ["wc.load of .json", "tables, .csv", "labels"]
+        chosen = ["tables, .csv", "labels"]
     for name in chosen:
         empty = {"inputs": 0, "read": 0, "refused": 0, "faults": [], "grown_mb": 0}
         if options.fresh:

@@ -35,9 +35,9 @@ BY_MODEL = 1_000_000
 
 def planned(options: Any) -> dict[str, dict[str, Any]]:
     """The runs by name, those to compare first."""
-    usual = {"rows": 3_000, "columns": 5, "clusters": 3} if options.quick else USUAL
-    growing = {"rows": (1_500, 3_000)} if options.quick else GROWING
-    by_model = 3_000 if options.quick else BY_MODEL
+    usual = {"rows": 200, "columns": 3, "clusters": 2} if options.quick else USUAL
+    growing = {"rows": (100, 200)} if options.quick else GROWING
+    by_model = 200 if options.quick else BY_MODEL
     runs: dict[str, dict[str, Any]] = {}
 
     def add(how: str, engine: str = "process", **more: Any) -> None:

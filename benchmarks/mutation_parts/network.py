@@ -268,7 +268,7 @@ NETWORK = (
     ),
     Mutation(
         "rows that are no numbers are led down",
-        "if self.rules is None or not all(bool(part.isfinite().all()) for part in parts):",
+        "if self.rules is None or not all(map(all_finite, parts)):",
         "if self.rules is None:",
         "test_stored_layers.py -k no_way_down",
     ),
