@@ -159,8 +159,8 @@ def _moved(X: FloatArray, starts: list[FloatArray], seed: int) -> list[tuple[Flo
     if lloyd is None:
         fits = [KMeans(len(c), init=c, n_init=1, max_iter=_STEPS, random_state=seed).fit(X) for c in starts]
         return [(fit.cluster_centers_, fit.labels_) for fit in fits]
-    # What the fit does, number by number, without its checks: there are a thousand fits of a few dozen rows
-    # for each cluster of a report, and checks take four times as long as the steps.
+    # What the fit does, number by number, without its checks: there are some three hundred fits of a few
+    # dozen rows for each cluster of a report, and checks take four times as long as the steps.
     mean, weights = X.mean(axis=0), np.ones(len(X))
     tolerance = KMeans().tol * np.mean(np.var(X, axis=0))
     rows, found = X - mean, []
