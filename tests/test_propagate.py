@@ -1066,12 +1066,14 @@ def test_torch_is_imported_on_use_and_missed_by_name():
     ]
 
 
-def test_an_output_of_zero_counts_as_positive_under_gamma():
+@pytest.mark.parametrize("second", [1.0, -1.0], ids=["inputs of one sign", "inputs of both"])
+def test_an_output_of_zero_counts_as_positive_under_gamma(second):
     """z = 1·1 − 1·1 = 0: by the rule's form for z ≥ 0 shares are 1 + 1/γ and −1/γ of the relevance."""
     layer = nn.Linear(2, 1, bias=False, dtype=torch.float64)
     with torch.no_grad():
-        layer.weight.copy_(torch.tensor([[1.0, -1.0]]))
-    inputs, relevance = torch.ones(1, 2, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
+        layer.weight.copy_(torch.tensor([[1.0, -second]]))
+    inputs = torch.tensor([[1.0, second]], dtype=torch.float64)
+    relevance = torch.ones(1, 1, dtype=torch.float64)
     found = propagate(layer, inputs, relevance, rules=Gamma(0.25))
     assert (found - torch.tensor([[5.0, -4.0]])).abs().max() < BOUND
 

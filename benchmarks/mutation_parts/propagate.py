@@ -5,14 +5,14 @@ from mutation_parts.mutation import Mutation
 PROPAGATE = (
     Mutation(
         "γ takes an output of zero for negative",
-        "up = z >= 0",
-        "up = z > 0",
+        "coefficients = torch.copysign(torch.ones_like(z), z).mul_(unsigned)",
+        "coefficients = torch.where(z > 0, torch.ones_like(z), -torch.ones_like(z)).mul_(unsigned)",
         "test_propagate.py -k output_of_zero",
     ),
     Mutation(
         "γ favours nothing",
-        "favoured = coefficients * (1 + self.gamma)",
-        "favoured = coefficients * 1",
+        "g = layer.passing(inputs), self.gamma / (2 + self.gamma)",
+        "g = layer.passing(inputs), 0.0 * self.gamma",
         "test_propagate.py -k matrix_form",
     ),
     Mutation(
@@ -23,8 +23,8 @@ PROPAGATE = (
     ),
     Mutation(
         "a zero denominator shares",
-        "torch.where(nothing, 0, numerator",
-        "torch.where(nothing, numerator, numerator",
+        "found.masked_fill_(denominator == 0, 0)",
+        "found.masked_fill_(denominator == 0, 1)",
         "test_propagate.py -k cancel",
     ),
     Mutation(

@@ -233,8 +233,8 @@ TELLING = (
     ),
     Mutation(
         "names that are the same get no more columns",
-        "names.count(proposed(cluster)) > 1",
-        "names.count(proposed(cluster)) > 99",
+        "names.count(said(cluster)) > 1",
+        "names.count(said(cluster)) > 99",
         "test_telling.py -k more_columns",
     ),
     Mutation(
