@@ -467,16 +467,18 @@ def test_where_there_is_no_structure_every_cluster_says_so(driver, tmp_path):
 
 def test_bars_are_saved_as_a_drawing(driver, page, explained):
     go(driver, page, "#/?row=5")
+    name, cluster, rival = explained.index[5], explained.clusters[5], explained.competitors[5]
+    shown(driver, f"and not cluster {rival}, which comes next")
     shown(driver, "Save as")
     click(driver, "SVG")
-    name, cluster = explained.index[5], explained.clusters[5]
-    path = downloaded(driver, f"Row-{name}-why-cluster-{cluster}.svg")
+    file = f"Row-{name}-why-cluster-{cluster}-and-not-cluster-{rival}"
+    path = downloaded(driver, f"{file}.svg")
     texts = [one.text for one in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
-    assert texts[0] == f"Row {name}: why cluster {cluster}"
+    assert texts[0] == f"Row {name}: why cluster {cluster} and not cluster {rival}"
     assert all(any(text.startswith(f"{one} = ") for text in texts) for one in explained.feature_names)
     assert float(texts[-1]) == pytest.approx(explained.explained[5], rel=5e-3)
     click(driver, "PNG of these bars")
-    assert downloaded(driver, f"Row-{name}-why-cluster-{cluster}.png").read_bytes().startswith(b"\x89PNG")
+    assert downloaded(driver, f"{file}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_sums_are_those_of_the_explanation(driver, page, explained):
@@ -513,10 +515,16 @@ def test_another_question_is_answered_as_python_does(driver, page, explained):
         driver.execute_script(told)
     )
     go(driver, page, "#/?row=5")
+    # The first question is that of the nearest border, which the other tabs speak of, too.
+    nearest = explained.competitors[5]
     shown(
         driver,
-        f"Why cluster {own}: against all other clusters together, of which cluster "
-        f"{explained.competitors[5]} comes nearest. Its evidence is {explained.explained[5]:.3g}: how",
+        f"Why cluster {own} and not cluster {nearest}, which comes next. Its evidence is "
+        f"{explained.evidence[5]:.3g}: how",
+    )
+    found = driver.execute_script("return document.querySelector('#page .total .figure').dataset.sum")
+    assert float(found) == pytest.approx(
+        explained[5].ask(cluster=own, against=nearest).explained[0], rel=1e-6
     )
 
 

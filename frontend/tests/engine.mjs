@@ -718,7 +718,8 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	}
 	/**
 	* The same with numbers that people can copy: of as few digits as lead to the same cluster, each rounded away from
-	* the row's own. Three digits of what the column spans come first; what they do not show stays as it is.
+	* the row's own, and by a fifth of its change at most. Three digits of what the column spans come first; what they do
+	* not show stays as it is.
 	*/
 	function rounded(row, found, within) {
 		for (let digits = 3; digits < 15; digits++) for (const few of [true, false]) {
@@ -729,9 +730,13 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 					to: value
 				}];
 			});
+			const near = changes.every(({ column, from, to }) => {
+				const exact = found.changes.find((one) => one.column === column).to;
+				return typeof from !== "number" || Math.abs(to - exact) <= .2 * Math.abs(exact - from);
+			});
 			const point = row.slice();
 			for (const { column, to } of changes) point[column] = to;
-			if (assign(encoder.row(point)) === found.to) return {
+			if (near && assign(encoder.row(point)) === found.to) return {
 				...found,
 				changes,
 				point

@@ -200,7 +200,8 @@ export function makeSmallestChange(
 
   /**
    * The same with numbers that people can copy: of as few digits as lead to the same cluster, each rounded away from
-   * the row's own. Three digits of what the column spans come first; what they do not show stays as it is.
+   * the row's own, and by a fifth of its change at most. Three digits of what the column spans come first; what they do
+   * not show stays as it is.
    */
   function rounded(row: readonly Cell[], found: Change, within: boolean): Change {
     for (let digits = 3; digits < 15; digits++) {
@@ -209,9 +210,13 @@ export function makeSmallestChange(
           const value = readable(one.column, one.from, one.to as number, digits, few, within);
           return value === one.from ? [] : [{ ...one, to: value }];
         });
+        const near = changes.every(({ column, from, to }) => {
+          const exact = found.changes.find((one) => one.column === column)!.to as number;
+          return typeof from !== 'number' || Math.abs((to as number) - exact) <= 0.2 * Math.abs(exact - from);
+        });
         const point = row.slice();
         for (const { column, to } of changes) point[column] = to;
-        if (assign(encoder.row(point)) === found.to) return { ...found, changes, point };
+        if (near && assign(encoder.row(point)) === found.to) return { ...found, changes, point };
       }
     }
     return found;

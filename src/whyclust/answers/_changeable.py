@@ -235,13 +235,8 @@ class Changeable:
             elif bent:
                 low[place], high[place] = self._bent_ends(column, int(position), np.array([-np.inf, np.inf]))
             elif self.asked.within_data:  # a gap may be filled with a number that no row has
-<<<<<<< HEAD
                 reached = (*self.ranges[column], float(self.start[position]))
                 low[place], high[place] = min(reached), max(reached)
-=======
-                own = float(self.start[position])
-                low[place], high[place] = min(self.ranges[column][0], own), max(self.ranges[column][1], own)
->>>>>>> 4ced7d4b3ebc50ebb770ea23c05ad3cb90990f15
             elif column in self.never_negative:
                 low[place] = 0.0
         return low, high
