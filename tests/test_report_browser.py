@@ -185,7 +185,7 @@ def test_what_is_shown_moves_the_row(driver, visits, visits_page):
             assert [line[0] for line in lines] == nearest
             moved += len(lines)
         else:
-            shown(driver, "No single column moves it within the range of the data.")
+            shown(driver, "No single column of numbers moves it within the range of the data.")
             lines = []
         for name, _, then, leads, far, _ in lines:
             changed = visits.data.iloc[[row]].assign(**{name: float(then)})

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,17 @@ def test_noise_is_not_doubtful():
     assert found.asked == 80
     assert not found.rows[labels == -1].any()
     assert found.below == 0.1 * np.median(ex.evidence[labels != -1])
+    # Noise with as little evidence as there is.
+    least = replace(ex, evidence=np.where(labels == -1, 0.0, ex.evidence))
+    assert not doubtful(least).rows[labels == -1].any()
+
+
+def test_rows_on_a_border_are_doubtful_though_most_rows_are():
+    Z = pd.DataFrame({"stars": [1.0] * 20 + [5.0] * 20 + [3.0] * 60})
+    model = KMeans(2, init=np.array([[1.0], [5.0]]), n_init=1, max_iter=1).fit(Z[:40])
+    found = doubtful(wc.explain(model, Z))
+    assert found.rows.sum() == 60
+    assert found.describe() == "60 of 100 rows lie on a border: their evidence is 0 or less."
 
 
 def test_an_embedding_of_ones_own_places_the_rows(explained):

@@ -645,3 +645,17 @@ def test_a_corner_where_three_clusters_meet_is_left_towards_the_goal():
     change = ex.smallest_change(118, to=0, fixed=[4], bounds=dict.fromkeys(range(columns), (None, None)))
     assert model.predict(change.point)[0] == 0
     assert change.distance == pytest.approx(1.0701120285791896, rel=1e-4)
+
+
+@pytest.mark.parametrize("far", [5001, 3])
+def test_whole_numbers_of_a_range_that_is_too_wide_are_tried_across_it(far):
+    """Seen in the sample or not, an outlier does not ask for all whole numbers up to it."""
+    rng = np.random.default_rng(0)
+    income = np.concatenate([rng.integers(100, 2000, 4000), rng.integers(20_000, 60_000, 4000)])
+    X = pd.DataFrame({"income": income.astype(float), "age": rng.integers(18, 90, 8000).astype(float)})
+    X.loc[far, "income"] = 3e10
+    logarithm = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
+    model = make_pipeline(logarithm, StandardScaler(), KMeans(2, n_init=1, random_state=0)).fit(X)
+    change = wc.explain(model, X).smallest_change(7, whole=["income"])
+    assert float(change.point["income"].iloc[0]).is_integer()
+    assert model.predict(change.point)[0] == change.to

@@ -109,3 +109,39 @@ def test_a_job_that_was_killed_while_files_were_moved_lists_them_all(tmp_path, m
             explain_by_block([table], tmp_path / "out", ThisProcess(), options)
     explain_by_block([table], tmp_path / "out", ThisProcess(), options, resume=True)
     test_every_file_is_listed_with_its_digest(tmp_path / "out")
+
+
+@pytest.mark.parametrize("run", [in_memory, by_block])
+def test_what_an_earlier_run_has_written_is_taken_away(tmp_path, no_page, run):
+    """Its audit tells of other clusters. What is not in its sums is not its own."""
+    folder = tmp_path / "out"
+    run(folder)
+    (folder / "old").mkdir()
+    for name in ("old/part.parquet", "mine.txt"):
+        (folder / name).write_text("earlier")
+    with (folder / SUMS).open("a") as stream:
+        stream.write(f"{'0' * 64}  old/part.parquet\n")
+    shutil.rmtree(tmp_path / "in", ignore_errors=True)
+    run(folder)
+    assert not (folder / "old").exists()
+    assert (folder / "mine.txt").read_text() == "earlier"
+    assert (folder / "report.html").exists()
+    subprocess.run(["sha256sum", "--check", "--quiet", SUMS], cwd=folder, check=True)
+
+
+def test_an_audit_of_an_earlier_run_is_taken_away(tmp_path, no_page):
+    folder = tmp_path / "out"
+    in_memory(folder)
+    assert (folder / "audit.json").exists()
+    write_result(explain_table(Table(load_iris(as_frame=True).data), k=2), folder)
+    assert not (folder / "audit.json").exists() and not (folder / "audit.csv").exists()
+
+
+def test_sums_that_lead_elsewhere_take_nothing_away(tmp_path, no_page):
+    folder = tmp_path / "out"
+    in_memory(folder)
+    (tmp_path / "outside.txt").write_text("keep")
+    with (folder / SUMS).open("a") as stream:
+        stream.write(f"{'0' * 64}  ../outside.txt\n{'0' * 64}  {tmp_path / 'outside.txt'}\n")
+    in_memory(folder)
+    assert (tmp_path / "outside.txt").read_text() == "keep"

@@ -145,7 +145,7 @@ class Changeable:
         if len(values) and np.allclose(values, encoded, rtol=1e-12, atol=0):
             return "number"
         distinct, first = np.unique(values, return_index=True)
-        if len(distinct) < 3 or (column in self.asked.whole and np.ptp(distinct) > _MOST_WHOLE):
+        if len(distinct) < 3 or (column in self.asked.whole and self._span(column) > _MOST_WHOLE):
             return "choice"
         rises = np.diff(encoded[first])
         if not ((rises >= 0).all() or (rises <= 0).all()):
@@ -241,6 +241,11 @@ class Changeable:
                 low[place] = 0.0
         return low, high
 
+    def _span(self, column: int) -> float:
+        """From the lowest to the highest value of a column of numbers, of all rows."""
+        values = np.asarray(column_values(self.table.data, column), dtype=float)
+        return float(np.fmax.reduce(values) - np.fmin.reduce(values))
+
     @cached_property
     def ranges(self) -> dict[int, tuple[float, float]]:
         """Lowest and highest value of the user's columns of numbers, of all rows: a sample may lack them."""
@@ -301,6 +306,10 @@ class Changeable:
         low, high = self.asked.bounds.get(column, (-np.inf, np.inf))
         if column in self.asked.whole:
             low, high = max(low, float(values.min())), min(high, float(values.max()))
+            # Of more than can be tried, some across the range.
+            if high - low > _MOST_WHOLE:
+                some = np.linspace(np.ceil(low), np.floor(high), _MOST_VALUES)
+                return np.unique(some.round()), False
             found = np.arange(np.ceil(low), np.floor(high) + 1)
         else:
             found = values.value_counts().index.to_numpy()

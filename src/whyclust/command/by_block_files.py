@@ -17,7 +17,16 @@ from whyclust.blocks.job import MANIFEST, UNFINISHED, Job, read_manifest, refuse
 from whyclust.blocks.source import Source
 from whyclust.command.by_block_fitting import BlockFit
 from whyclust.command.options import Options
-from whyclust.command.result_files import AUDIT_FILES, SUMS, check_folder, strongest, write_json, write_sums
+from whyclust.command.result_files import (
+    AUDIT_FILES,
+    SUMS,
+    check_folder,
+    listed,
+    strongest,
+    take_away,
+    write_json,
+    write_sums,
+)
 from whyclust.explaining.explanation import Explanation
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import is_changed, seal_of, sum_of
@@ -197,8 +206,10 @@ def write_found(
         job.keep("moving", True)
     small = {name: digest for name, digest in job.results.items() if not name.endswith(PARQUET)}
     write_sums({**sums, **small, MANIFEST: sum_of(job.folder / MANIFEST)}, job.folder)
+    earlier = listed(out)
     for name in MOVED:
         _move(job.folder / name, out / name)
+    take_away(out, earlier)
     job.finish()
     sentences = shown.describe().splitlines()
     # The page has the notes of the audit beside its verdict.

@@ -231,13 +231,34 @@ def strongest(cluster: dict[str, Any]) -> dict[str, Any]:
     return {**cluster, "features": kept, "features_shown": len(kept), "n_features": len(features)}
 
 
+def listed(folder: Path) -> set[str]:
+    """Files that an earlier run has written into the folder, by its sums; none where there are no sums."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return set()
+    names = {line.partition("  ")[2] for line in lines}
+    return {name for name in names if name and not Path(name).is_absolute() and ".." not in Path(name).parts}
+
+
+def take_away(folder: Path, earlier: set[str]) -> None:
+    """Remove what an earlier run has left in the folder, and this one has not written: it tells of others."""
+    for name in earlier - listed(folder) - {SUMS}:
+        (folder / name).unlink(missing_ok=True)
+        parent = (folder / name).parent
+        if parent != folder and parent.is_dir() and not any(parent.iterdir()):
+            parent.rmdir()
+
+
 def _move(beside: Path, folder: Path) -> None:
     if folder.exists():
+        earlier = listed(folder)
         # The report goes last: who finds a new report finds the rest new, too.
         for path in sorted(beside.iterdir(), key=lambda path: path.name == "report.html"):
             if (folder / path.name).exists():
                 shutil.copymode(folder / path.name, path)
             path.replace(folder / path.name)
+        take_away(folder, earlier)
         return
     beside.replace(folder)
 

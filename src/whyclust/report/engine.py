@@ -225,7 +225,8 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
             lowest, highest = row.ranges[column]
             bent[str(column)] = {"lowest": lowest, "highest": highest, "low": float(low), "high": float(high)}
     return {
-        "numbers": [column for column, kind in kinds.items() if kind == "number"],
+        # False and True stay as they are, as categories do.
+        "numbers": [c for c, kind in kinds.items() if kind == "number" and c not in row.flags],
         "bent": bent,
         "never_negative": sorted(row.never_negative),
         "measured": row.measured,

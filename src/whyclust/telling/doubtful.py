@@ -12,6 +12,8 @@ from whyclust.telling.rounding import count, number
 
 # A row is doubtful whose evidence is below this part of the median of all rows.
 PART = 0.1
+# Where half of the rows have none, those on a border are doubtful: all numbers below this are 0 or less.
+_ON_A_BORDER = float(np.finfo(np.float64).smallest_subnormal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class Doubtful:
     def describe(self) -> str:
         """Say in a sentence how many there are, and what makes them so."""
         found = int(self.rows.sum())
+        if self.below == _ON_A_BORDER:
+            return f"{count(found)} of {count(self.asked)} rows lie on a border: their evidence is 0 or less."
         rows = f"{count(found) if found else 'None'} of {count(self.asked)} rows"
         return (
             f"{rows} {'is' if found < 2 else 'are'} doubtful: evidence below {number(self.below)}, "
@@ -73,5 +77,5 @@ def doubtful(explanation: Explanation) -> Doubtful | None:
     known = ~np.isin(labels, noise)
     if not known.any():
         return None
-    below = PART * max(float(np.median(evidence[known])), 0.0)
+    below = max(PART * float(np.median(evidence[known])), _ON_A_BORDER)
     return Doubtful(below, known & (evidence < below), int(known.sum()))
