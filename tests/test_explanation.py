@@ -548,13 +548,13 @@ def test_summary_in_other_forms():
     table = summary.to_pandas()
     assert len(table) == 6
     assert list(table.columns[:4]) == ["cluster", "name", "size", "share"]
-    assert list(table["name"].unique()) == ["low height, red", "high height, blue"]
+    assert list(table["name"].unique()) == ["low height", "high height"]
     plain = summary.to_json()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain[0]["features"][0]["feature"] == "height"
     assert plain[0]["features"][0]["against"] == 1
-    assert plain[0]["name"] == "low height, red"
-    assert "cluster 0 'low height, red': 3 rows (50%); height below" in repr(summary)
+    assert plain[0]["name"] == "low height"
+    assert "cluster 0 'low height': 3 rows (50%); height below" in repr(summary)
     assert "height" in summary._repr_html_()
 
 
@@ -562,11 +562,11 @@ def test_describe_by_hand():
     text = hand_made().describe(top=2)
     first, second = text.split("\n")
     assert first == (
-        "Cluster 0 'low height, red' holds 3 of 6 rows. Its mean height is below cluster 1 (0.33 against "
+        "Cluster 0 'low height' holds 3 of 6 rows. Its mean height is below cluster 1 (0.33 against "
         "3.83). Its colour is mostly red (67%, against 0% in cluster 1). Row A is typical of it; row C is "
         "closest to leaving it, for cluster 1."
     )
-    assert second.startswith("Cluster 1 'high height, blue' holds 3 of 6 rows. Its mean height is above")
+    assert second.startswith("Cluster 1 'high height' holds 3 of 6 rows. Its mean height is above")
     row = hand_made()[2].describe()
     assert row == (
         "Row C is in cluster 0 and not in cluster 1 (evidence 7, 0 on the boundary). For cluster 0: "
