@@ -13,7 +13,7 @@ import whyclust as wc  # noqa: E402
 from whyclust.deep import DCN, AutoencoderKMeans  # noqa: E402
 from whyclust.deep.models.layers_alone import DROPOUT, layer_phases, left_out, stages  # noqa: E402
 from whyclust.deep.networks.autoencoders import dense_autoencoder  # noqa: E402
-from whyclust.deep.training.phases import Adam, Batch  # noqa: E402
+from whyclust.deep.training.phases import Adam, Batch, Linear  # noqa: E402
 
 SMALL = {"hidden": (12, 9), "embedding_dim": 3, "batch_size": 32, "random_state": 0, "verbose": None}
 
@@ -32,7 +32,7 @@ def test_the_loss_is_that_of_the_paper(place: int) -> None:
     embedding are linear."""
     network = dense_autoencoder(7, 3, [12, 9], "relu").double()
     x = rows().double()
-    phase = layer_phases(network, 1, AutoencoderKMeans(3), Adam())[place]
+    phase = layer_phases(network, 1, AutoencoderKMeans(3), Adam(), None)[place]
     found = float(phase.updates[0].loss(batch_of(x, 5))["reconstruction"].detach())
     down = [layer for layer in network.encoder if isinstance(layer, torch.nn.Linear)]
     up = [layer for layer in network.decoder if isinstance(layer, torch.nn.Linear)]
@@ -53,7 +53,7 @@ def test_the_loss_is_that_of_the_paper(place: int) -> None:
 
 def test_a_phase_moves_its_layer_and_its_mirror_image_only() -> None:
     network = dense_autoencoder(7, 3, [12, 9], "relu")
-    phases = layer_phases(network, 1, AutoencoderKMeans(3), Adam())
+    phases = layer_phases(network, 1, AutoencoderKMeans(3), Adam(), None)
     assert [phase.name for phase in phases] == ["layer 1 of 3", "layer 2 of 3", "layer 3 of 3"]
     moved = [{id(tensor) for tensor in phase.updates[0].parameters} for phase in phases]
     everything = {id(tensor) for tensor in network.parameters()}
@@ -130,3 +130,31 @@ def test_what_has_no_such_layers_is_refused() -> None:
         AutoencoderKMeans(3, autoencoder=pair, layer_epochs=1, epochs=1).fit(X)
     with pytest.raises(ValueError, match="layer_epochs"):
         AutoencoderKMeans(3, layer_epochs=-1).fit(X)
+
+
+def test_the_rate_falls_in_every_part() -> None:
+    settings = {**SMALL, "layer_epochs": 1, "epochs": 2, "learning_rate": 2e-3, "final_learning_rate": 1e-5}
+    model = AutoencoderKMeans(3, **settings)
+    *trained, placed = model._model(7, torch.Generator().manual_seed(0)).phases()
+    assert [phase.name for phase in trained] == [f"layer {place} of 3" for place in (1, 2, 3)] + [
+        "autoencoder"
+    ]
+    assert {update.schedule for phase in trained for update in phase.updates} == {Linear(1e-5 / 2e-3)}
+    assert not placed.updates
+    usual = AutoencoderKMeans(3, **SMALL)._model(7, torch.Generator().manual_seed(0)).phases()[0]
+    assert usual.updates[0].schedule is None
+
+
+def test_a_rate_that_falls_to_nothing_moves_less() -> None:
+    """After the first of many epochs at a rate that falls by a million, weights hardly move any more."""
+    x = rows().numpy()
+    few, many = (
+        AutoencoderKMeans(3, **SMALL, epochs=4, final_learning_rate=last).fit(x) for last in (1e-9, None)
+    )
+    start = AutoencoderKMeans(3, **SMALL, epochs=0).fit(x)
+
+    def moved(model: AutoencoderKMeans) -> float:
+        ends, starts = (one.model_.autoencoder.parameters() for one in (model, start))
+        return sum(float((end - old).detach().abs().sum()) for end, old in zip(ends, starts, strict=True))
+
+    assert 0.3 < moved(few) / moved(many) < 0.8

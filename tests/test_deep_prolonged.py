@@ -114,8 +114,12 @@ def test_schedules_over_all_epochs_are_refused(tmp_path):
     refused(path, told, lambda: idc(4))
     path.unlink()
     falling = {"final_learning_rate": 1e-5, "checkpoint": path}
-    MODELS["C-Net"](epochs=2, **falling).fit(X)
-    refused(path, "its course follows from their number", lambda: MODELS["C-Net"](epochs=3, **falling))
+    for name in ("C-Net", "AE+KM"):
+        MODELS[name](epochs=2, **falling).fit(X)
+        refused(
+            path, "its course follows from their number", lambda name=name: MODELS[name](epochs=3, **falling)
+        )
+        path.unlink()
 
 
 def test_a_schedule_that_has_not_begun_can_be_longer(tmp_path, monkeypatch):

@@ -8,10 +8,10 @@ from torch import Tensor
 from whyclust.deep.autoencoding import AugmentedClusterer
 from whyclust.deep.models.centroids import CentroidModel, squared_error
 from whyclust.deep.models.layers_alone import layer_phases
-from whyclust.deep.parameters import setting, whole
+from whyclust.deep.parameters import number, optional, setting, whole
 from whyclust.deep.presets import EMBEDDING, HIDDEN, of_table
 from whyclust.deep.training.loop import Progress
-from whyclust.deep.training.phases import Adam, DeepModel, Phase
+from whyclust.deep.training.phases import Adam, DeepModel, Linear, Phase
 
 
 class _AutoencoderKMeans(CentroidModel):
@@ -26,11 +26,13 @@ class _AutoencoderKMeans(CentroidModel):
         return not self.settings.layer_epochs
 
     def stages(self) -> list[Phase]:
-        adam = Adam(self.settings.learning_rate)
+        settings = self.settings
+        adam, last = Adam(settings.learning_rate), settings.final_learning_rate
+        falls = None if last is None else Linear(last / settings.learning_rate)
         alone: list[Phase] = []
-        if self.settings.layer_epochs and not self.settings.pretrained:
-            alone = layer_phases(self.autoencoder, self.settings.layer_epochs, self.settings, adam)
-        train = self.pretraining(self.settings.epochs, adam)
+        if settings.layer_epochs and not settings.pretrained:
+            alone = layer_phases(self.autoencoder, settings.layer_epochs, settings, adam, falls)
+        train = self.pretraining(settings.epochs, adam, falls)
         return [*alone, train, Phase("k-means", 0, begin=self.cluster_embedding)]
 
 
@@ -49,6 +51,9 @@ class AutoencoderKMeans(AugmentedClusterer):
         Of each layer alone, before that: with its mirror image in the decoder it restores what the layers
         before it give, with a fifth of it left out at random (Xie et al., 2016). It takes a multiple of the
         time.
+    final_learning_rate : float or None
+        Let the learning rate of each of these parts fall to this, linearly. With many epochs, and above all
+        with `augment`, the last steps at the full rate undo what the ones before have found.
     n_init : int
         Starts, of which the one is kept whose decoded centroids are nearest to the rows.
 
@@ -68,6 +73,7 @@ class AutoencoderKMeans(AugmentedClusterer):
     """
 
     layer_epochs: int = setting(0, whole(0))
+    final_learning_rate: float | None = setting(None, optional(number()))
 
     presets = of_table(embedding_dim=EMBEDDING, hidden=HIDDEN)
 

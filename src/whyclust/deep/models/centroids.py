@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -199,12 +200,12 @@ class CentroidModel(DeepModel):
         errors = [squared_error(x, self.autoencoder(x)[1]) for x in batch.views]
         return {"reconstruction": errors[0] if len(errors) == 1 else 0.5 * (errors[0] + errors[1])}
 
-    def pretraining(self, epochs: int, adam: Adam) -> Phase:
+    def pretraining(self, epochs: int, adam: Adam, schedule: Callable[[float], float] | None = None) -> Phase:
         """A phase in which the autoencoder learns alone; none if it is another model's."""
         return Phase(
             "autoencoder",
             0 if self.settings.pretrained else epochs,
-            [Update(self.reconstruction, list(self.autoencoder.parameters()), adam)],
+            [Update(self.reconstruction, list(self.autoencoder.parameters()), adam, schedule)],
             self.settings.batch_size,
             augment=self.augmentation,
             patience=self.settings.patience,

@@ -5,6 +5,7 @@ The recipe of Xie, Girshick and Farhadi (2016, section 4.2), with which DEC's an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -63,7 +64,13 @@ class LayerAlone:
         return {"reconstruction": (h - outer).square().sum() / len(h)}
 
 
-def layer_phases(autoencoder: Autoencoder, epochs: int, settings: Any, adam: Adam) -> list[Phase]:
+def layer_phases(
+    autoencoder: Autoencoder,
+    epochs: int,
+    settings: Any,
+    adam: Adam,
+    schedule: Callable[[float], float] | None,
+) -> list[Phase]:
     """A phase for each layer of a dense autoencoder, the first one first."""
     there, back = stages(autoencoder.encoder), stages(autoencoder.decoder)[::-1]
     shapes = [[(stage[0].in_features, stage[0].out_features) for stage in way] for way in (there, back)]
@@ -76,5 +83,6 @@ def layer_phases(autoencoder: Autoencoder, epochs: int, settings: Any, adam: Ada
     for place, (layer, mirror) in enumerate(zip(there, back, strict=True)):
         alone = LayerAlone(nn.Sequential(*there[:place]), layer, mirror)
         name = f"layer {place + 1} of {len(there)}"
-        result.append(Phase(name, epochs, [Update(alone.loss, alone.parameters, adam)], settings.batch_size))
+        update = Update(alone.loss, alone.parameters, adam, schedule)
+        result.append(Phase(name, epochs, [update], settings.batch_size))
     return result
