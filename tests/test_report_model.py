@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import whyclust as wc
 from test_report_data import read
@@ -214,6 +215,24 @@ def test_of_wide_tables_few_columns_change():
     for row, told in found["rows"].items():
         assert len(told["changes"]) < 20
         as_python(ex, told, row, sparse=True)
+
+
+def test_of_wide_tables_columns_that_do_not_move_freely_are_held():
+    """Values of many such columns, tried one by one, have combinations without end."""
+    generator = np.random.default_rng(0)
+    X = np.exp(generator.normal(size=(60, 64)))
+    X[:, :40] = generator.integers(0, 2, size=(60, 40))  # two values: tried one by one behind a logarithm
+    X[30:, 40:50] *= 30.0
+    frame = pd.DataFrame(X).add_prefix("gene ")
+    parts = [(FunctionTransformer(np.log1p), [name]) for name in frame]
+    model = make_pipeline(make_column_transformer(*parts), KMeans(2, n_init=1, random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    found = read(render(ex))[0]["changes"]
+    assert found["rows"]
+    for told in found["rows"].values():
+        assert all(int(line[0].removeprefix("gene ")) >= 40 for line in told["changes"])
+    row, told = next(iter(found["rows"].items()))
+    as_python(ex, told, row, sparse=True, fixed=list(range(40)))
 
 
 def test_where_the_page_finds_changes_itself_none_are_written():

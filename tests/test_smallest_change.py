@@ -11,12 +11,19 @@ from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 
 import whyclust as wc
 from whyclust.answers._bent import BentBorder
 from whyclust.answers._changeable import Asked, Changeable
-from whyclust.answers._projection import nearest, sparsest
+from whyclust.answers._projection import _linear_program, nearest, sparsest
 from whyclust.answers._regions import Piece
 from whyclust.answers.smallest_change import _one
 from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
@@ -339,7 +346,7 @@ def test_what_rounding_puts_beyond_a_bent_column_is_at_its_end(sign):
     assert row.kinds == {0: "bent", 1: "bent"}
     for end, value in ((2.0, sign * X[:, 0]), (-1.0, -sign * X[:, 0])):
         for wanted in (np.nextafter(end, -9.0), end, np.nextafter(end, 9.0)):
-            assert row._value(0, 0, float(wanted)) == pytest.approx(X[value.argmax(), 0], abs=1e-9)
+            assert row._unbent({0: float(wanted)})[0] == pytest.approx(X[value.argmax(), 0], abs=1e-9)
 
 
 @pytest.mark.parametrize("row", [0, 3, 5])
@@ -659,3 +666,70 @@ def test_whole_numbers_of_a_range_that_is_too_wide_are_tried_across_it(far):
     change = wc.explain(model, X).smallest_change(7, whole=["income"])
     assert float(change.point["income"].iloc[0]).is_integer()
     assert model.predict(change.point)[0] == change.to
+
+
+def logged(columns=6, rows=80):
+    """Columns that the model sees as logarithms, in a frame: each is bent by itself."""
+    X = np.exp(np.random.default_rng(0).normal(size=(rows, columns)))
+    X[: rows // 2, 0] *= 20
+    frame = pd.DataFrame(X, columns=[f"c{place}" for place in range(columns)])
+    parts = [(FunctionTransformer(np.log), [name]) for name in frame]
+    return make_pipeline(make_column_transformer(*parts), KMeans(2, n_init=1, random_state=0)).fit(
+        frame
+    ), frame
+
+
+@pytest.mark.parametrize("columns", [6, 18])
+def test_bent_columns_are_encoded_together(monkeypatch, columns):
+    """Encoding takes as long for one column as for all: how often must not depend on how many there are."""
+    model, frame = logged(columns)
+    ex = wc.explain(model, frame)
+    calls = []
+    encode = Changeable.encode
+    monkeypatch.setattr(Changeable, "encode", lambda *args: calls.append(1) or encode(*args))
+    row = Changeable(ex.origin.network, ex.origin.table, 0, Asked())
+    assert set(row.kinds.values()) == {"bent"}
+    assert np.allclose(row.box, np.log([frame.min(), frame.max()]))
+    assert len(calls) == 2
+
+
+def test_an_encoder_that_refuses_some_columns_leaves_the_others_bent():
+    _, frame = logged(3)
+    parts = [(OrdinalEncoder() if name == "c1" else FunctionTransformer(np.log), [name]) for name in frame]
+    model = make_pipeline(make_column_transformer(*parts), KMeans(2, n_init=1, random_state=0)).fit(frame)
+    ex = wc.explain(model, frame)
+    row = Changeable(ex.origin.network, ex.origin.table, 0, Asked())
+    assert row.kinds == {0: "bent", 1: "choice", 2: "bent"}
+
+
+def test_the_next_row_of_a_table_is_answered_as_if_it_were_the_first():
+    model, frame = logged()
+    ex = wc.explain(model, frame)
+    net, table, asked = ex.origin.network, ex.origin.table, Asked(within_data=True)
+    first = Changeable(net, table, 0, asked)
+    assert first.box[0].shape == (6,)
+    again, anew = first.at(5), Changeable(net, table, 5, asked)
+    assert again.kinds is first.kinds
+    assert again.data is first.data
+    assert (again.start == anew.start).all()
+    assert not (again.start == first.start).all()
+    assert np.array_equal(again.box, anew.box)
+    changes = ex.smallest_changes()
+    for place in (0, 41, 79):
+        alone = ex.smallest_change(place)
+        assert alone.distance == changes.distances[place]
+        assert alone.to == changes.to[place]
+
+
+def test_the_steepest_columns_move_as_a_linear_program_says():
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        width = generator.integers(1, 8)
+        normal = generator.normal(size=width) * (generator.random(width) < 0.8)
+        box = -2 * generator.random(width), 2 * generator.random(width)
+        piece = Piece(normal[None], 2 * generator.normal(size=1))
+        found, expected = sparsest(piece, box), _linear_program(piece, box)
+        assert (found is None) == (expected is None)
+        if found is not None:
+            assert abs(np.abs(found).sum() - np.abs(expected).sum()) < 1e-12
+            assert normal @ found >= piece.levels[0] - 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,3 +192,25 @@ def in_rows_of(given: Any, index: Any, called: str, of: str = "X") -> Any:
             f"[{of}.index] if they belong together by index, or {called}.to_numpy() if by position."
         )
     return given.loc[rows]
+
+
+def with_values(rows: Any, changes: Mapping[int, Any]) -> Any:
+    """Rows with other values in some columns, as the same kind of table; whole numbers may become others."""
+    if not is_frame(rows):
+        changed = to_array(rows).copy()
+        numbers = [np.asarray(values) for values in changes.values()]
+        if numbers and changed.dtype.kind in "biu":
+            changed = changed.astype(np.float64)
+        for column, values in changes.items():
+            changed[:, column] = values
+        return changed
+    import pandas as pd
+
+    changed = rows.copy()
+    for column, values in changes.items():
+        before = rows.iloc[:, column]
+        after = pd.Series(list(values), index=rows.index)
+        kept = before.dtype
+        integer = getattr(kept, "kind", "O") in "iu" and any(float(value) != int(value) for value in values)
+        changed.isetitem(column, after if integer else after.astype(kept))
+    return changed

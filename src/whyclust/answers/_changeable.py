@@ -8,14 +8,14 @@ bins) are tried value by value, those that the data have.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust._frames import column_values, is_frame, take_rows, to_array
+from whyclust._frames import column_values, is_frame, take_rows, with_values
 from whyclust.answers._asked import Asked
 from whyclust.answers._whole import AsTheyAre, Encoded
 from whyclust.inputs.reading import InputTable, is_sparse
@@ -27,6 +27,8 @@ _MOST_ROWS = 5000
 _MOST_VALUES = 200
 # Whole numbers of one column that are encoded beforehand.
 _MOST_WHOLE = 100_000
+# What is the same for all rows of a table: the next row need not find it again.
+_OF_THE_TABLE = ("sampled", "sample", "data", "scale", "kinds", "movable", "flags", "ranges")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,16 @@ class Choice:
     options: NDArray
     values: list[dict[int, Any]]
     complete: bool = True
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Two neighbouring values of a column, as encoded, and a number of the user's between them."""
+
+    position: int
+    between: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +72,12 @@ class Changeable:
     table: InputTable
     position: int
     asked: Asked
+
+    def at(self, position: int) -> Changeable:
+        """Another row of the same table."""
+        other = replace(self, position=position)
+        vars(other).update({name: vars(self)[name] for name in _OF_THE_TABLE if name in vars(self)})
+        return other
 
     @cached_property
     def row(self) -> EncodedRows:
@@ -126,15 +144,17 @@ class Changeable:
         """How each of the user's columns changes: "number", "bent" or "choice"; not those that are fixed."""
         sources = self.net.features.sources
         grouped = {column for group in self.asked.groups for column in group}
-        kinds = {}
+        kinds: dict[int, str] = {}
+        gaps: dict[int, _Gap] = {}
         for column in np.unique(sources).tolist():
             positions = np.flatnonzero(sources == column)
             if column in self.asked.fixed | grouped or not self.scale[positions].any():
                 continue
-            kinds[column] = self._kind(column, positions)
-        return kinds
+            kinds[column] = self._kind(column, positions, gaps)
+        return kinds | self._bent_or_not(gaps)
 
-    def _kind(self, column: int, positions: NDArray) -> str:
+    def _kind(self, column: int, positions: NDArray, gaps: dict[int, _Gap]) -> str:
+        """The kind of a column, as far as its values tell; those that may be bent leave their widest gap."""
         if not self.net.features.encoder:
             return "number"
         values = column_values(self.sample.data, column)
@@ -148,16 +168,31 @@ class Changeable:
         if len(distinct) < 3 or (column in self.asked.whole and self._span(column) > _MOST_WHOLE):
             return "choice"
         rises = np.diff(encoded[first])
-        if not ((rises >= 0).all() or (rises <= 0).all()):
-            return "choice"
-        widest = int(np.abs(rises).argmax())
-        try:
+        if (rises >= 0).all() or (rises <= 0).all():
+            widest = int(np.abs(rises).argmax())
+            low, high = sorted(encoded[first][[widest, widest + 1]].tolist())
             between = (distinct[widest] + distinct[widest + 1]) / 2
-            middle = self.encode({column: np.array([between])})[0, positions[0]]
+            gaps[column] = _Gap(int(positions[0]), float(between), low, high)
+        return "choice"
+
+    def _bent_or_not(self, gaps: dict[int, _Gap]) -> dict[int, str]:
+        """Bent is what puts a number within the widest gap of its values within that of the encoded ones.
+
+        All columns are tried in one row, because encoding takes as long for one of them as for all.
+        """
+        if not gaps:
+            return {}
+        try:
+            middles = self.encode({column: np.array([gap.between]) for column, gap in gaps.items()})[0]
         except ValueError:  # an encoder that knows the data's values only
-            return "choice"
-        ends = sorted(encoded[first][[widest, widest + 1]])
-        return "bent" if ends[0] < middle < ends[1] else "choice"
+            if len(gaps) == 1:
+                return dict.fromkeys(gaps, "choice")
+            parts = [self._bent_or_not({column: gap}) for column, gap in gaps.items()]
+            return {column: kind for part in parts for column, kind in part.items()}
+        return {
+            column: "bent" if gap.low < middles[gap.position] < gap.high else "choice"
+            for column, gap in gaps.items()
+        }
 
     def encode(self, changes: Mapping[int, Any]) -> NDArray:
         """The row in encoded columns, once for each of other values of some columns."""
@@ -220,20 +255,18 @@ class Changeable:
     def box(self) -> tuple[NDArray, NDArray]:
         """Bounds of the movable columns, in encoded units."""
         low, high = np.full(len(self.movable), -np.inf), np.full(len(self.movable), np.inf)
+        ends_of_bent = self._bent_ends()
         for place, position in enumerate(self.movable):
             column = int(self.net.features.sources[position])
-            bent = self.kinds[column] == "bent"
-            if column in self.asked.bounds:
+            if column in ends_of_bent:
+                low[place], high[place] = np.sort(ends_of_bent[column][:, position])
+            elif column in self.asked.bounds:
                 ends = np.array(self.asked.bounds[column], dtype=float)
-                if bent:
-                    ends = self._bent_ends(column, int(position), ends)
-                elif column in self.flags:
+                if column in self.flags:
                     ends = np.array([max(ends[0], 0.0), min(ends[1], 1.0)])
                 low[place], high[place] = ends
             elif column in self.flags:
                 low[place], high[place] = 0.0, 1.0
-            elif bent:
-                low[place], high[place] = self._bent_ends(column, int(position), np.array([-np.inf, np.inf]))
             elif self.asked.within_data:  # a gap may be filled with a number that no row has
                 reached = (*self.ranges[column], float(self.start[position]))
                 low[place], high[place] = min(reached), max(reached)
@@ -271,9 +304,14 @@ class Changeable:
             if self.kinds[column] == "number" and low >= 0 and own[column] >= 0
         )
 
-    def _bent_ends(self, column: int, position: int, ends: NDArray) -> NDArray:
-        ends = np.clip(ends, *self.ranges[column])
-        return np.sort(self.encode({column: ends})[:, position])
+    def _bent_ends(self) -> dict[int, NDArray]:
+        """Columns that are bent, and the row encoded with all of them at their lower, then upper bounds."""
+        ends = {
+            column: np.clip(self.asked.bounds.get(column, (-np.inf, np.inf)), *self.ranges[column])
+            for column, kind in self.kinds.items()
+            if kind == "bent"
+        }
+        return dict.fromkeys(ends, self.encode(ends)) if ends else {}
 
     @cached_property
     def choices(self) -> list[Choice]:
@@ -325,47 +363,35 @@ class Changeable:
     def point(self, encoded: NDArray, chosen: Mapping[int, Any]) -> Any:
         """The row in the user's columns, with what a search has found of it."""
         changes = dict(chosen)
+        bent: dict[int, float] = {}
         for place, position in enumerate(self.movable):
             if encoded[position] != self.start[position]:
                 column, code = int(self.net.features.sources[position]), float(encoded[position])
-                whole = self._whole_numbers.get(place)
-                changes[column] = whole.value(code) if whole else self._value(column, int(position), code)
+                if place in self._whole_numbers:
+                    changes[column] = self._whole_numbers[place].value(code)
+                elif self.kinds[column] == "number":
+                    changes[column] = code
+                else:
+                    bent[int(position)] = code
+        changes |= self._unbent(bent)
         own = take_rows(self.table.data, np.array([self.position]))
         return with_values(own.toarray() if is_sparse(own) else own, {k: [v] for k, v in changes.items()})
 
-    def _value(self, column: int, position: int, wanted: float) -> float:
-        """A number of the user's whose encoded one is wanted."""
-        if self.kinds[column] == "number":
-            return wanted
-        low, high = self.ranges[column]
-        rising = bool(np.subtract(*self.encode({column: np.array([high, low])})[:, position]) > 0)
+    def _unbent(self, wanted: Mapping[int, float]) -> dict[int, float]:
+        """Numbers of the user's bent columns whose encoded ones, by position, are wanted; all together."""
+        columns = {position: int(self.net.features.sources[position]) for position in wanted}
+        ends = {position: self.ranges[column] for position, column in columns.items()}
+        if not ends:
+            return {}
+        sides = self.encode({columns[position]: np.array(pair) for position, pair in ends.items()})
         for _ in range(10):  # each leaves one part of 64
-            tried = np.linspace(low, high, 65)
-            encoded = self.encode({column: tried})[:, position]
-            before = encoded < wanted if rising else encoded > wanted
-            # At an end of the range, rounding may put what is wanted beyond all of them.
-            first = 64 if before.all() else max(int(before.argmin()), 1)
-            low, high = float(tried[first - 1]), float(tried[first])
-        return (low + high) / 2
-
-
-def with_values(rows: Any, changes: Mapping[int, Any]) -> Any:
-    """Rows with other values in some columns, as the same kind of table; whole numbers may become others."""
-    if not is_frame(rows):
-        changed = to_array(rows).copy()
-        numbers = [np.asarray(values) for values in changes.values()]
-        if numbers and changed.dtype.kind in "biu":
-            changed = changed.astype(np.float64)
-        for column, values in changes.items():
-            changed[:, column] = values
-        return changed
-    import pandas as pd
-
-    changed = rows.copy()
-    for column, values in changes.items():
-        before = rows.iloc[:, column]
-        after = pd.Series(list(values), index=rows.index)
-        kept = before.dtype
-        integer = getattr(kept, "kind", "O") in "iu" and any(float(value) != int(value) for value in values)
-        changed.isetitem(column, after if integer else after.astype(kept))
-    return changed
+            tried = {position: np.linspace(*pair, 65) for position, pair in ends.items()}
+            encoded = self.encode({columns[position]: values for position, values in tried.items()})
+            for position, values in tried.items():
+                rising = sides[1, position] > sides[0, position]
+                found, goal = encoded[:, position], wanted[position]
+                before = found < goal if rising else found > goal
+                # At an end of the range, rounding may put what is wanted beyond all of them.
+                first = 64 if before.all() else max(int(before.argmin()), 1)
+                ends[position] = float(values[first - 1]), float(values[first])
+        return {columns[position]: (low + high) / 2 for position, (low, high) in ends.items()}

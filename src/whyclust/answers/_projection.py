@@ -131,10 +131,15 @@ def sparsest(piece: Piece, box: Box) -> NDArray | None:
         return _linear_program(piece, box)
     normal, level = piece.normals[0], float(piece.levels[0])
     change = np.zeros(len(normal))
-    for column in np.argsort(-np.abs(normal), kind="stable"):
+    steepest = np.argsort(-np.abs(normal), kind="stable")[: np.count_nonzero(normal)]
+    slopes = normal[steepest]
+    sides = np.where(slopes > 0, high[steepest], low[steepest])
+    gained = np.cumsum(slopes * sides)
+    full = int(np.searchsorted(gained, level)) if level > 0 else 0
+    change[steepest[:full]] = sides[:full]
+    if level > 0 and full < len(steepest):  # this one need not go to its side
+        column = steepest[full]
         missing = level - float(normal @ change)
-        if missing <= 0 or normal[column] == 0:
-            break
         change[column] = np.clip(missing / normal[column], low[column], high[column])
     return change if normal @ change >= level - _TINY * (1.0 + abs(level)) else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,6 +190,7 @@ class Subject:
     net: Neuralized
     table: InputTable
     names: list[str]
+    _before: list[Changeable] = field(default_factory=list)
 
     @classmethod
     def of(cls, explanation: Explanation) -> Subject:
@@ -213,11 +214,17 @@ class Subject:
         """The cluster of one row, as a table of the user's columns."""
         return self.net.predict_rows(InputTable(rows, self.table.names, None))[0]
 
+    def _row(self, position: int, asked: Asked) -> Changeable:
+        """A row; what was found of the table's columns for one before it, asked alike, is not found again."""
+        if not self._before or self._before[0].asked is not asked:
+            self._before[:] = [Changeable(self.net, self.table, position, asked)]
+        return self._before[0].at(position)
+
     def changed(
         self, position: int, to: Any, asked: Asked, *, sparse: bool, near_data: bool = False
     ) -> SmallestChange:
         """The smallest change of one row."""
-        row = Changeable(self.net, self.table, position, asked)
+        row = self._row(position, asked)
         before = take_rows(self.table.data, np.array([position]))
         own = self.assigned(before)
         goal = None if to is None else self.place(to)

@@ -222,7 +222,8 @@ def _in_columns(subject: Subject, points: NDArray, dtype: np.dtype) -> Any:
 
 
 def _one_by_one(subject: Subject, measured: str) -> SmallestChanges:
-    changes = [subject.changed(place, None, Asked(), sparse=False) for place in range(subject.table.shape[0])]
+    asked = Asked()
+    changes = [subject.changed(place, None, asked, sparse=False) for place in range(subject.table.shape[0])]
     points: Any = [change.point for change in changes]
     if is_frame(points[0]):
         import pandas as pd

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 
 from whyclust._frames import is_frame
+from whyclust.answers._asked import read_asked
+from whyclust.answers._changeable import Changeable
 from whyclust.answers._regions import regions_of
+from whyclust.answers.smallest_change import Subject, row_position
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import is_sparse
 from whyclust.report.data.rows import WIDE
@@ -32,7 +35,8 @@ def changes(
     """Smallest changes of the rows that the page names, the most doubtful one of each cluster first.
 
     Only where the page does not find them itself: of wide tables, in which as few columns as possible are
-    to change, and where borders are bent. Categories stay as they are, as in the page.
+    to change, and where borders are bent. Categories stay as they are, as in the page; in wide tables so do
+    all columns that do not move freely.
 
     Parameters
     ----------
@@ -60,11 +64,17 @@ def changes(
     most = min(max(MOST_WIDE // explanation.shape[1], FEWEST_FLAT), MOST_FLAT) if flat else MOST_BENT
     by_turns = chain.from_iterable(zip_longest(*([*one["borderline"], *one["typical"]] for one in told)))
     rows = list(islice(dict.fromkeys(row for row in by_turns if row is not None), most))
-    fixed = _categories(explanation.data)
+    subject = Subject.of(explanation)
+    held = _categories(explanation.data)
+    asked = read_asked(subject.names, held, None, (), sparse=wide)
+    if wide:  # combinations of values that are tried one by one are too many
+        kinds = Changeable(subject.net, subject.table, 0, asked).kinds
+        held += [column for column, kind in kinds.items() if kind == "choice"]
+        asked = read_asked(subject.names, held, None, (), sparse=wide)
     found = {}
     for row in rows:
         try:
-            change = explanation.smallest_change(row, fixed=fixed, sparse=wide)
+            change = subject.changed(row_position(explanation, row), None, asked, sparse=wide)
         except (ValueError, TypeError):  # none leads elsewhere, or this table cannot be asked
             continue
         lines = change.changes.head(TOLD)
