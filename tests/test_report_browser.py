@@ -625,12 +625,12 @@ def mixture(tmp_path_factory):
     return ex, ex.to_html(tmp_path_factory.mktemp("mixture") / "report.html", embedding=places)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize(("dark", "width"), [(False, 1400), (True, 400)], ids=["light", "dark"])
 def test_everybody_can_read_what_models_show(driver, news, two_spaces, dark, width):
+    """The overview and pairs have nothing that models add; colours and widths are tried together."""
     with seen_as(driver, dark, width):
         for path in (news[1], *two_spaces.values()):
-            for place in ("#/", "#/cluster/0", "#/?row=3", "#/pairs/0/1"):
+            for place in ("#/cluster/0", "#/?row=3"):
                 reads_well(driver, path, place, width)
 
 
