@@ -616,7 +616,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		spec.encoded.forEach(({ source }, i) => {
 			if (moves.has(source) && !fixed.has(source) && scale[i] > 0) moving.push(i);
 		});
-		if (!moving.length) return { why: "All columns that could change are held fixed." };
+		if (!moving.length) return { why: moves.size ? "All columns of numbers that could change are held fixed." : "The model reads no column of numbers that could change." };
 		for (const step of STEPS) {
 			const found = nearest(encoded, moving, from, to, step, within);
 			if (!found) return { why: `No change of the free columns leads to ${to === void 0 ? "another cluster" : "this cluster"}: free a column.` };
@@ -646,8 +646,37 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		}
 		return { why: "No values of the free columns were found that lead there." };
 	}
+	/** Of the values that a column has, the one nearest to the row's own that leads there; the first of equals. */
+	function chosen(row, column, to) {
+		const encoded = encoder.row(row);
+		const from = assign(encoded);
+		if (to === from) return null;
+		let best = null;
+		for (const value of change.choices[column]) {
+			const point = row.slice();
+			point[column] = value;
+			const other = encoder.row(point);
+			const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+			const distance = Math.sqrt(dot(moved, moved));
+			if (distance === 0 || best && distance >= best.distance) continue;
+			const landed = assign(other);
+			if (landed === from || to !== void 0 && landed !== to) continue;
+			best = {
+				to: landed,
+				distance,
+				changes: [{
+					column,
+					from: row[column] ?? null,
+					to: value
+				}],
+				point
+			};
+		}
+		return best;
+	}
 	/** The nearest value of one column, within the range of the data and whole where all of them are; null for none. */
 	function alone(row, column, to) {
+		if (column in change.choices) return chosen(row, column, to);
 		const i = spec.encoded.findIndex(({ source }) => source === column);
 		const range = spec.ranges[column];
 		const encoded = encoder.row(row);
@@ -724,6 +753,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	function rounded(row, found, within) {
 		for (let digits = 3; digits < 15; digits++) for (const few of [true, false]) {
 			const changes = found.changes.flatMap((one) => {
+				if (one.column in change.choices) return [one];
 				const value = readable(one.column, one.from, one.to, digits, few, within);
 				return value === one.from ? [] : [{
 					...one,
@@ -731,6 +761,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 				}];
 			});
 			const near = changes.every(({ column, from, to }) => {
+				if (column in change.choices) return true;
 				const exact = found.changes.find((one) => one.column === column).to;
 				return typeof from !== "number" || Math.abs(to - exact) <= .2 * Math.abs(exact - from);
 			});

@@ -36,7 +36,7 @@ export interface Engine {
   limits(column: number): [number, number];
   /** The nearest row in another cluster, `within` the range of the data; only where borders are flat. Categories stay. */
   smallestChange?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number, within?: boolean): Change | { why: string };
-  /** The smallest change of one column within the range of the data, whole where the column is; null where none leads there. */
+  /** The smallest change of one column, by a number within the range of the data, whole where the column is, or another category or flag; null where none leads there. */
   changeOf?(row: readonly Cell[], column: number, to?: number): Change | null;
   /** A change in numbers of few digits, which lead to the same cluster. */
   rounded?(row: readonly Cell[], change: Change, within: boolean): Change;
