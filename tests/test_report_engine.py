@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import warnings
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -290,7 +291,7 @@ def ask():
         assert answer, "the engine broke down: see what node wrote to the error output"
         return json.loads(answer)
 
-    def asked(ex=None, questions=(), changes=(), alone=(), polyhedra=None, order=()):
+    def asked(ex=None, questions=(), changes=(), alone=(), pairs=(), polyhedra=None, order=()):
         if polyhedra is not None:
             return sent({"polyhedra": polyhedra})
         spec, arrays = engine_spec(ex, order)
@@ -300,6 +301,7 @@ def ask():
             "questions": list(questions),
             "changes": list(changes),
             "alone": list(alone),
+            "pairs": list(pairs),
         }
         return sent(job)
 
@@ -635,6 +637,33 @@ def test_every_category_and_flag_is_tried_of_every_row(explained, ask):
         assert led >= wanted
     (none,) = ask(ex, changes=[[rows[0], [], None]])["changed"]
     assert none["why"] == "The model reads no column of numbers that could change."
+
+
+@needs_node
+@pytest.mark.parametrize("name", ["k-means", "PCA", "counts", "command line"])
+def test_the_nearest_two_columns_are_pythons(explained, ask, name):
+    """Of all pairs, each asked of Python; whole numbers lead to the same cluster."""
+    ex = explained(name)
+    spec, _ = engine_spec(ex)
+    free = sorted({*spec["change"]["numbers"], *map(int, spec["change"]["bent"])})
+    asked = [(row, held) for row in range(0, len(ex), 23) for held in ([], free[:1])]
+    rows = cells(ex.data)
+    found = ask(ex, pairs=[[rows[row], held, None] for row, held in asked])["pairs"]
+    for (row, held), answer in zip(asked, found, strict=True):
+        told = {
+            pair: wanted_of_python(ex, row, fixed=[one for one in range(ex.shape[1]) if one not in pair])
+            for pair in combinations([one for one in free if one not in held], 2)
+        }
+        distances = [one.distance for one in told.values() if one is not None]
+        assert ("distance" in answer) == bool(distances)
+        if not distances:
+            continue
+        assert abs(answer["distance"] - min(distances)) < 1e-9
+        whole = answer["whole"]
+        assert whole["landed"] == whole["to"] == answer["to"]
+        assert len(whole["changes"]) <= 2
+        assert not {one["column"] for one in whole["changes"]} & set(held)
+    assert any("distance" in answer for answer in found)
 
 
 def test_ranges_and_whole_columns_are_those_of_all_rows(explained):

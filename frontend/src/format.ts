@@ -39,6 +39,11 @@ export function short(text: string, most = 40): string {
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }
 
+/** Beside numbers to copy: the same digits as these may have, without commas. */
+export function plainly(value: number | string | boolean | null): string {
+  return typeof value === 'number' ? String(Number(value.toPrecision(6))) : shown(value);
+}
+
 /** All digits, so that what is shown is what is meant. */
 export function exactly(value: number | string | boolean | null): string {
   return typeof value === 'number' ? String(Number(value.toPrecision(15))) : shown(value);

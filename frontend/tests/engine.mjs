@@ -538,6 +538,7 @@ var STEPS = [
 	.001,
 	.01
 ];
+var MOST_PAIRED = 2e6;
 function makeSmallestChange(spec, change, array, encoder, assign) {
 	const own = spec.head.kind === "quadratics" ? "change-" : "";
 	const [slopes, constants] = [array(`${own}slopes`), array(`${own}constants`)];
@@ -720,6 +721,39 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		}
 		return null;
 	}
+	/** Of all pairs of columns of numbers, the one with the smallest change within the data; null where none leads there. */
+	function two(row, fixed, to) {
+		const free = [...moves].filter((column) => !fixed.has(column)).sort((a, b) => a - b);
+		if (nodes.length ** 2 * free.length ** 2 > MOST_PAIRED) return null;
+		let best = null;
+		for (const one of free) for (const other of free.filter((column) => column > one)) {
+			const found = several(row, new Set([...moves].filter((column) => column !== one && column !== other)), to, true);
+			if (!("why" in found) && (!best || found.distance < best.distance)) best = found;
+		}
+		return best;
+	}
+	/** The same with whole numbers where columns hold no others, each rounded away from the row's own; as it is where these do not lead there. */
+	function inWhole(row, found) {
+		const point = found.point.slice();
+		const changes = found.changes.map((one) => {
+			if (!whole.has(one.column) || typeof one.from !== "number") return one;
+			const to = one.to > one.from ? Math.ceil(one.to) : Math.floor(one.to);
+			point[one.column] = to;
+			return {
+				...one,
+				to
+			};
+		});
+		const encoded = encoder.row(row), other = encoder.row(point);
+		if (assign(other) !== found.to) return found;
+		const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+		return {
+			...found,
+			distance: Math.sqrt(dot(moved, moved)),
+			changes,
+			point
+		};
+	}
 	/** The whole number nearest to the row's own whose code lies between two; codes rise or fall with numbers. */
 	function wholeBetween(i, [low, high], own, code) {
 		const column = spec.encoded[i].source;
@@ -788,6 +822,8 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	return {
 		several,
 		alone,
+		two,
+		inWhole,
 		rounded
 	};
 }
@@ -867,10 +903,18 @@ function makeEngine(spec, array) {
 			const found = change.alone(row, column, goal(to));
 			return found && counted(found);
 		},
+		changeOfTwo(row, fixed, to) {
+			const found = change.two(row, fixed, goal(to));
+			return found && counted(found);
+		},
+		inWhole: (row, found) => counted(change.inWhole(row, {
+			...found,
+			to: placeOf(found.to)
+		})),
 		rounded: (row, found, within) => counted(change.rounded(row, {
 			...found,
 			to: placeOf(found.to)
 		}, within))
 	};
 }
-export { UnfitRow, makeEngine, shortest };
+export { UnfitRow, makeEngine, same, shortest };

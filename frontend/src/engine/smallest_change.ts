@@ -21,6 +21,8 @@ export interface Change {
 
 // How far beyond the border the point lies, in units of the distance: the first at which the clustering agrees.
 const STEPS = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
+// Parts of clusters, squared, times columns, squared: more would take a second or two.
+const MOST_PAIRED = 2_000_000;
 
 export function makeSmallestChange(
   spec: EngineSpec,
@@ -194,6 +196,35 @@ export function makeSmallestChange(
     return null;
   }
 
+  /** Of all pairs of columns of numbers, the one with the smallest change within the data; null where none leads there. */
+  function two(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number): Change | null {
+    const free = [...moves].filter((column) => !fixed.has(column)).sort((a, b) => a - b);
+    if (nodes.length ** 2 * free.length ** 2 > MOST_PAIRED) return null;
+    let best: Change | null = null;
+    for (const one of free) {
+      for (const other of free.filter((column) => column > one)) {
+        const found = several(row, new Set([...moves].filter((column) => column !== one && column !== other)), to, true);
+        if (!('why' in found) && (!best || found.distance < best.distance)) best = found;
+      }
+    }
+    return best;
+  }
+
+  /** The same with whole numbers where columns hold no others, each rounded away from the row's own; as it is where these do not lead there. */
+  function inWhole(row: readonly Cell[], found: Change): Change {
+    const point = found.point.slice();
+    const changes = found.changes.map((one) => {
+      if (!whole.has(one.column) || typeof one.from !== 'number') return one;
+      const to = (one.to as number) > one.from ? Math.ceil(one.to as number) : Math.floor(one.to as number);
+      point[one.column] = to;
+      return { ...one, to };
+    });
+    const encoded = encoder.row(row), other = encoder.row(point);
+    if (assign(other) !== found.to) return found;
+    const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+    return { ...found, distance: Math.sqrt(dot(moved, moved)), changes, point };
+  }
+
   /** The whole number nearest to the row's own whose code lies between two; codes rise or fall with numbers. */
   function wholeBetween(i: number, [low, high]: number[], own: Cell, code: number): number | null {
     const column = spec.encoded[i].source;
@@ -257,5 +288,5 @@ export function makeSmallestChange(
     return Math.min(Math.max(value, Math.min(lowest, from)), Math.max(highest, from));
   }
 
-  return { several, alone, rounded };
+  return { several, alone, two, inWhole, rounded };
 }

@@ -105,7 +105,7 @@ def _origin(explanation: Explanation) -> Origin:
     if origin.options.get("groups") is not None:
         raise NotInThePage("columns are summed in groups, and the page would have to change single ones.")
     if explanation.kind != TABLE or origin.network.kind != TABLE:
-        raise NotInThePage("its rows are texts, images or the like, and have no columns to change.")
+        raise NotInThePage("its rows are texts, images or the like, which the page does not change.")
     if is_sparse(origin.table.data):
         raise NotInThePage("the table is sparse, and has too many columns for a page.")
     features = origin.network.features
