@@ -617,7 +617,11 @@ def test_changes_within_the_data_and_of_one_column_are_pythons(explained, ask, n
 @needs_node
 def test_every_category_and_flag_is_tried_of_every_row(explained, ask):
     """As texts, which the page holds; somewhere a category alone leads elsewhere, and yes or no."""
-    for name, wanted in (("command line", {"town"}), ("flags", {"often"}), ("categories", {"town", "member"})):
+    for name, wanted in (
+        ("command line", {"town"}),
+        ("flags", {"often"}),
+        ("categories", {"town", "member"}),
+    ):
         ex = explained(name)
         choices = held_fixed(ex)
         texts = ex.data.astype({ex.feature_names[column]: object for column in choices})

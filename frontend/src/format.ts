@@ -19,8 +19,10 @@ export function signed(value: number, largest = Math.abs(value)): string {
 
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return 'under 1%';
-  if (share < 1 && share > 0.995) return 'over 99%';
-  return `${Math.round(100 * share)}%`;
+  if (share < 1 && share >= 0.995) return 'over 99%';
+  // Halves go to the even number, as in Python's sentences about the same share.
+  const exact = 100 * share, whole = Math.round(exact);
+  return `${whole - exact === 0.5 && whole % 2 ? whole - 1 : whole}%`;
 }
 
 export function count(value: number): string {
