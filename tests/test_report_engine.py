@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import warnings
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -146,6 +147,17 @@ def far_from_zero():
     return wc.explain(k_means().fit(X), X)
 
 
+def flags():
+    """False and True, which k-means reads as they are."""
+    frame = mixed()[["visits", "member"]].assign(often=lambda rows: rows["visits"] > 7)
+    return wc.explain(k_means().fit(frame), frame)
+
+
+def only_categories():
+    frame = mixed()[["town", "plan", "member"]].fillna({"town": "none"})
+    return encoded(make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler()), frame)
+
+
 def mixture(kind):
     return GaussianMixture(3, covariance_type=kind, reg_covar=1e-2, random_state=0)
 
@@ -179,6 +191,7 @@ FLAT = {
     "rare or unknown": one_hot(max_categories=3, handle_unknown="ignore"),
     "bent": bent,
     "counts": lambda: counts(),
+    "flags": lambda: flags(),
 }
 OTHERS = {
     "ranks with ties": lambda: command(scale="rank"),
@@ -201,7 +214,7 @@ OTHERS = {
     "diagonal behind a scaler": lambda: model(make_pipeline(StandardScaler(), mixture("diag"))),
     "full behind PCA": lambda: model(make_pipeline(PCA(2), mixture("full"))),
 }
-MODELS = FLAT | OTHERS
+MODELS = FLAT | OTHERS | {"categories": lambda: only_categories()}
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +291,7 @@ def ask():
         assert answer, "the engine broke down: see what node wrote to the error output"
         return json.loads(answer)
 
-    def asked(ex=None, questions=(), changes=(), alone=(), polyhedra=None, order=()):
+    def asked(ex=None, questions=(), changes=(), alone=(), pairs=(), polyhedra=None, order=()):
         if polyhedra is not None:
             return sent({"polyhedra": polyhedra})
         spec, arrays = engine_spec(ex, order)
@@ -288,6 +301,7 @@ def ask():
             "questions": list(questions),
             "changes": list(changes),
             "alone": list(alone),
+            "pairs": list(pairs),
         }
         return sent(job)
 
@@ -466,10 +480,10 @@ def test_what_cannot_be_computed_is_told(explained, ask):
 
 
 def held_fixed(ex):
-    """Columns that Python would try value by value, which the page does not change."""
+    """Columns that Python would try value by value, which the page does not change with others."""
     net = ex.origin.network
-    kinds = Changeable(net, net.match(ex.origin.table), 0, Asked()).kinds
-    return [column for column, kind in kinds.items() if kind == "choice"]
+    row = Changeable(net, net.match(ex.origin.table), 0, Asked())
+    return [column for column, kind in row.kinds.items() if kind == "choice" or column in row.flags]
 
 
 @needs_node
@@ -534,7 +548,7 @@ def counts():
 
 WITHIN = [
     "k-means", "thirty clusters", "far from zero", "Birch", "PCA", "whitened", "soft", "tied", "command line",
-    "robust", "ranks", "bent", "counts",
+    "robust", "ranks", "bent", "counts", "not scaled", "drop", "rare", "rare or unknown", "flags",
 ]  # fmt: skip
 
 
@@ -557,8 +571,12 @@ def changed_as_python_does(ex, answer, wanted):
     told, (spec, _) = answer["rounded"], engine_spec(ex)
     assert told["landed"] == told["to"] == answer["to"]
     for one in told["changes"]:
-        low, high = spec["ranges"][str(one["column"])]
-        assert low <= one["to"] <= high and one["to"] != one["from"]
+        assert one["to"] != one["from"]
+        if str(one["column"]) in spec["change"]["choices"]:
+            assert one["to"] in spec["change"]["choices"][str(one["column"])]
+        else:
+            low, high = spec["ranges"][str(one["column"])]
+            assert low <= one["to"] <= high
     return True
 
 
@@ -569,13 +587,14 @@ def test_changes_within_the_data_and_of_one_column_are_pythons(explained, ask, n
     spec, _ = engine_spec(ex)
     net, generator = ex.origin.network, np.random.default_rng(2)
     choices, rows = held_fixed(ex), cells(ex.data)
-    numeric = [int(column) for column in spec["ranges"] if int(column) not in choices]
+    assert sorted(choices) == sorted(int(column) for column in spec["change"]["choices"])
+    columns = sorted({int(column) for column in spec["ranges"]} | set(choices))
     together, alone = [], []
     for row in generator.choice(len(ex), 2 if spec["change"]["bent"] else 5, replace=False).tolist():
         others = [one for one in range(len(net.clusters)) if net.clusters[one] != ex.assigned[row]]
         for to in (None, int(generator.choice(others))):
             together.append((row, to))
-            alone += [(row, column, to) for column in numeric]
+            alone += [(row, column, to) for column in columns]
     found = ask(
         ex,
         changes=[[rows[row], [], to, True] for row, to in together],
@@ -593,6 +612,62 @@ def test_changes_within_the_data_and_of_one_column_are_pythons(explained, ask, n
         wanted = wanted_of_python(ex, row, to=goal(to), fixed=fixed, whole=whole)
         if changed_as_python_does(ex, answer, wanted) and whole:
             assert answer["point"][column] == round(answer["point"][column])
+
+
+@needs_node
+def test_every_category_and_flag_is_tried_of_every_row(explained, ask):
+    """As texts, which the page holds; somewhere a category alone leads elsewhere, and yes or no."""
+    for name, wanted in (
+        ("command line", {"town"}),
+        ("flags", {"often"}),
+        ("categories", {"town", "member"}),
+    ):
+        ex = explained(name)
+        choices = held_fixed(ex)
+        texts = ex.data.astype({ex.feature_names[column]: object for column in choices})
+        texts = texts.map(lambda one: str(one) if isinstance(one, (bool, np.bool_)) else one)
+        asked = [(row, column) for row in range(len(ex)) for column in choices]
+        rows, led = cells(texts), set()
+        found = ask(ex, alone=[[rows[row], column, None] for row, column in asked])["alone"]
+        for (row, column), answer in zip(asked, found, strict=True):
+            fixed = [one for one in range(ex.shape[1]) if one != column]
+            change = wanted_of_python(ex, row, fixed=fixed)
+            assert ("distance" in answer) == (change is not None)
+            if change is not None:
+                assert abs(answer["distance"] - change.distance) < 1e-9
+                assert answer["changes"][0]["to"] == change.changes["to"][0]
+                assert ex.origin.network.clusters[answer["to"]] == change.to
+                led.add(ex.feature_names[column])
+        assert led >= wanted
+    (none,) = ask(ex, changes=[[rows[0], [], None]])["changed"]
+    assert none["why"] == "The model reads no column of numbers that could change."
+
+
+@needs_node
+@pytest.mark.parametrize("name", ["k-means", "PCA", "counts", "command line"])
+def test_the_nearest_two_columns_are_pythons(explained, ask, name):
+    """Of all pairs, each asked of Python; whole numbers lead to the same cluster."""
+    ex = explained(name)
+    spec, _ = engine_spec(ex)
+    free = sorted({*spec["change"]["numbers"], *map(int, spec["change"]["bent"])})
+    asked = [(row, held) for row in range(0, len(ex), 23) for held in ([], free[:1])]
+    rows = cells(ex.data)
+    found = ask(ex, pairs=[[rows[row], held, None] for row, held in asked])["pairs"]
+    for (row, held), answer in zip(asked, found, strict=True):
+        told = {
+            pair: wanted_of_python(ex, row, fixed=[one for one in range(ex.shape[1]) if one not in pair])
+            for pair in combinations([one for one in free if one not in held], 2)
+        }
+        distances = [one.distance for one in told.values() if one is not None]
+        assert ("distance" in answer) == bool(distances)
+        if not distances:
+            continue
+        assert abs(answer["distance"] - min(distances)) < 1e-9
+        whole = answer["whole"]
+        assert whole["landed"] == whole["to"] == answer["to"]
+        assert len(whole["changes"]) <= 2
+        assert not {one["column"] for one in whole["changes"]} & set(held)
+    assert any("distance" in answer for answer in found)
 
 
 def test_ranges_and_whole_columns_are_those_of_all_rows(explained):
@@ -656,7 +731,7 @@ def test_changes_that_there_are_not(explained, ask):
     found = ask(ex, changes=[[row, [], own], [row, [0, 1, 2, 3], other]])
     assert [one["why"] for one in found["changed"]] == [
         "The row is in this cluster already.",
-        "All columns that could change are held fixed.",
+        "All columns of numbers that could change are held fixed.",
     ]
 
 

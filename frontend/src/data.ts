@@ -50,6 +50,7 @@ export interface HeldColumn { column: number; name: string; kind: 'number' | 'ca
 export interface Held {
   count: number;
   positions: boolean;
+  counted_from?: number | null; // where rows have no names of their own
   maps: { name: string; axes: [string, string]; aspect: number; beyond: number }[];
   names: { from?: number; names?: string[] };
   columns: HeldColumn[];

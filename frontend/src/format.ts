@@ -19,8 +19,10 @@ export function signed(value: number, largest = Math.abs(value)): string {
 
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return 'under 1%';
-  if (share < 1 && share > 0.995) return 'over 99%';
-  return `${Math.round(100 * share)}%`;
+  if (share < 1 && share >= 0.995) return 'over 99%';
+  // Halves go to the even number, as in Python's sentences about the same share.
+  const exact = 100 * share, whole = Math.round(exact);
+  return `${whole - exact === 0.5 && whole % 2 ? whole - 1 : whole}%`;
 }
 
 export function count(value: number): string {
@@ -37,6 +39,11 @@ export function short(text: string, most = 40): string {
   if (text.length <= most) return text;
   const end = Math.floor((most - 1) / 3);
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
+}
+
+/** Beside numbers to copy: the same digits as these may have, without commas. */
+export function plainly(value: number | string | boolean | null): string {
+  return typeof value === 'number' ? String(Number(value.toPrecision(6))) : shown(value);
 }
 
 /** All digits, so that what is shown is what is meant. */

@@ -538,6 +538,7 @@ var STEPS = [
 	.001,
 	.01
 ];
+var MOST_PAIRED = 2e6;
 function makeSmallestChange(spec, change, array, encoder, assign) {
 	const own = spec.head.kind === "quadratics" ? "change-" : "";
 	const [slopes, constants] = [array(`${own}slopes`), array(`${own}constants`)];
@@ -616,7 +617,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		spec.encoded.forEach(({ source }, i) => {
 			if (moves.has(source) && !fixed.has(source) && scale[i] > 0) moving.push(i);
 		});
-		if (!moving.length) return { why: "All columns that could change are held fixed." };
+		if (!moving.length) return { why: moves.size ? "All columns of numbers that could change are held fixed." : "The model reads no column of numbers that could change." };
 		for (const step of STEPS) {
 			const found = nearest(encoded, moving, from, to, step, within);
 			if (!found) return { why: `No change of the free columns leads to ${to === void 0 ? "another cluster" : "this cluster"}: free a column.` };
@@ -646,8 +647,37 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		}
 		return { why: "No values of the free columns were found that lead there." };
 	}
+	/** Of the values that a column has, the one nearest to the row's own that leads there; the first of equals. */
+	function chosen(row, column, to) {
+		const encoded = encoder.row(row);
+		const from = assign(encoded);
+		if (to === from) return null;
+		let best = null;
+		for (const value of change.choices[column]) {
+			const point = row.slice();
+			point[column] = value;
+			const other = encoder.row(point);
+			const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+			const distance = Math.sqrt(dot(moved, moved));
+			if (distance === 0 || best && distance >= best.distance) continue;
+			const landed = assign(other);
+			if (landed === from || to !== void 0 && landed !== to) continue;
+			best = {
+				to: landed,
+				distance,
+				changes: [{
+					column,
+					from: row[column] ?? null,
+					to: value
+				}],
+				point
+			};
+		}
+		return best;
+	}
 	/** The nearest value of one column, within the range of the data and whole where all of them are; null for none. */
 	function alone(row, column, to) {
+		if (column in change.choices) return chosen(row, column, to);
 		const i = spec.encoded.findIndex(({ source }) => source === column);
 		const range = spec.ranges[column];
 		const encoded = encoder.row(row);
@@ -691,6 +721,39 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		}
 		return null;
 	}
+	/** Of all pairs of columns of numbers, the one with the smallest change within the data; null where none leads there. */
+	function two(row, fixed, to) {
+		const free = [...moves].filter((column) => !fixed.has(column)).sort((a, b) => a - b);
+		if (nodes.length ** 2 * free.length ** 2 > MOST_PAIRED) return null;
+		let best = null;
+		for (const one of free) for (const other of free.filter((column) => column > one)) {
+			const found = several(row, new Set([...moves].filter((column) => column !== one && column !== other)), to, true);
+			if (!("why" in found) && (!best || found.distance < best.distance)) best = found;
+		}
+		return best;
+	}
+	/** The same with whole numbers where columns hold no others, each rounded away from the row's own; as it is where these do not lead there. */
+	function inWhole(row, found) {
+		const point = found.point.slice();
+		const changes = found.changes.map((one) => {
+			if (!whole.has(one.column) || typeof one.from !== "number") return one;
+			const to = one.to > one.from ? Math.ceil(one.to) : Math.floor(one.to);
+			point[one.column] = to;
+			return {
+				...one,
+				to
+			};
+		});
+		const encoded = encoder.row(row), other = encoder.row(point);
+		if (assign(other) !== found.to) return found;
+		const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+		return {
+			...found,
+			distance: Math.sqrt(dot(moved, moved)),
+			changes,
+			point
+		};
+	}
 	/** The whole number nearest to the row's own whose code lies between two; codes rise or fall with numbers. */
 	function wholeBetween(i, [low, high], own, code) {
 		const column = spec.encoded[i].source;
@@ -724,6 +787,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	function rounded(row, found, within) {
 		for (let digits = 3; digits < 15; digits++) for (const few of [true, false]) {
 			const changes = found.changes.flatMap((one) => {
+				if (one.column in change.choices) return [one];
 				const value = readable(one.column, one.from, one.to, digits, few, within);
 				return value === one.from ? [] : [{
 					...one,
@@ -731,6 +795,7 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 				}];
 			});
 			const near = changes.every(({ column, from, to }) => {
+				if (column in change.choices) return true;
 				const exact = found.changes.find((one) => one.column === column).to;
 				return typeof from !== "number" || Math.abs(to - exact) <= .2 * Math.abs(exact - from);
 			});
@@ -757,6 +822,8 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 	return {
 		several,
 		alone,
+		two,
+		inWhole,
 		rounded
 	};
 }
@@ -836,10 +903,18 @@ function makeEngine(spec, array) {
 			const found = change.alone(row, column, goal(to));
 			return found && counted(found);
 		},
+		changeOfTwo(row, fixed, to) {
+			const found = change.two(row, fixed, goal(to));
+			return found && counted(found);
+		},
+		inWhole: (row, found) => counted(change.inWhole(row, {
+			...found,
+			to: placeOf(found.to)
+		})),
 		rounded: (row, found, within) => counted(change.rounded(row, {
 			...found,
 			to: placeOf(found.to)
 		}, within))
 	};
 }
-export { UnfitRow, makeEngine, shortest };
+export { UnfitRow, makeEngine, same, shortest };

@@ -71,7 +71,7 @@ function isGap(value: Cell): boolean {
 }
 
 /** Whether a value is one that the model knows. A page may hold all categories as texts, as Python writes them. */
-function same(known: Cell, value: Cell): boolean {
+export function same(known: Cell, value: Cell): boolean {
   if (isGap(known) || isGap(value)) return isGap(known) && isGap(value);
   if (typeof known === 'string') return known === value;
   return plain(known) === plain(value) || (typeof value === 'string' && Number(value || NaN) === plain(known));

@@ -10,6 +10,7 @@ import { quadratics } from './quadratics';
 import { makeSmallestChange, type Change } from './smallest_change';
 import { UnfitRow, type Arrays, type Cell, type EngineSpec } from './spec';
 
+export { same } from './encoding';
 export { shortest } from './projection';
 export { UnfitRow, type Arrays, type Cell, type Change, type EngineSpec };
 
@@ -36,8 +37,12 @@ export interface Engine {
   limits(column: number): [number, number];
   /** The nearest row in another cluster, `within` the range of the data; only where borders are flat. Categories stay. */
   smallestChange?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number, within?: boolean): Change | { why: string };
-  /** The smallest change of one column within the range of the data, whole where the column is; null where none leads there. */
+  /** The smallest change of one column, by a number within the range of the data, whole where the column is, or another category or flag; null where none leads there. */
   changeOf?(row: readonly Cell[], column: number, to?: number): Change | null;
+  /** The smallest change of two columns of numbers together, likewise, but not in whole numbers. */
+  changeOfTwo?(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number): Change | null;
+  /** A change with whole numbers where columns hold no others, if these lead to the same cluster. */
+  inWhole?(row: readonly Cell[], change: Change): Change;
   /** A change in numbers of few digits, which lead to the same cluster. */
   rounded?(row: readonly Cell[], change: Change, within: boolean): Change;
 }
@@ -122,6 +127,11 @@ export function makeEngine(spec: EngineSpec, array: Arrays): Engine {
       const found = change.alone(row, column, goal(to));
       return found && counted(found);
     },
+    changeOfTwo(row, fixed, to) {
+      const found = change.two(row, fixed, goal(to));
+      return found && counted(found);
+    },
+    inWhole: (row, found) => counted(change.inWhole(row, { ...found, to: placeOf(found.to) })),
     rounded: (row, found, within) => counted(change.rounded(row, { ...found, to: placeOf(found.to) }, within)),
   };
 }

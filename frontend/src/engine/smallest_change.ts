@@ -1,7 +1,8 @@
 // The nearest row in another cluster, as `ex.smallest_change` of Python has it (src/whyclust/answers), where all scores
 // are affine: a cluster is a polyhedron then, and the nearest point of it is found exactly. The distance is Euclidean in
-// the space in which clusters are compared. Categories, and whatever else would be tried value by value, stay. Of a single
-// column the answer is whole where the column is, as with `whole=` and all others fixed in Python.
+// the space in which clusters are compared. Where several columns change, categories, and whatever else would be tried value
+// by value, stay. Of a single column all its values are tried, and the answer is whole where the column is, as with `whole=`
+// and all others fixed in Python.
 
 import type { Encoder } from './encoding';
 import { dot, rowOf } from './linear';
@@ -20,6 +21,8 @@ export interface Change {
 
 // How far beyond the border the point lies, in units of the distance: the first at which the clustering agrees.
 const STEPS = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
+// Parts of clusters, squared, times columns, squared: more would take a second or two.
+const MOST_PAIRED = 2_000_000;
 
 export function makeSmallestChange(
   spec: EngineSpec,
@@ -109,7 +112,7 @@ export function makeSmallestChange(
     spec.encoded.forEach(({ source }, i) => {
       if (moves.has(source) && !fixed.has(source) && scale[i] > 0) moving.push(i);
     });
-    if (!moving.length) return { why: 'All columns that could change are held fixed.' };
+    if (!moving.length) return { why: moves.size ? 'All columns of numbers that could change are held fixed.' : 'The model reads no column of numbers that could change.' };
     for (const step of STEPS) {
       const found = nearest(encoded, moving, from, to, step, within);
       if (!found) {
@@ -136,8 +139,29 @@ export function makeSmallestChange(
     return { why: 'No values of the free columns were found that lead there.' };
   }
 
+  /** Of the values that a column has, the one nearest to the row's own that leads there; the first of equals. */
+  function chosen(row: readonly Cell[], column: number, to?: number): Change | null {
+    const encoded = encoder.row(row);
+    const from = assign(encoded);
+    if (to === from) return null;
+    let best: Change | null = null;
+    for (const value of change.choices[column]) {
+      const point = row.slice();
+      point[column] = value;
+      const other = encoder.row(point);
+      const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+      const distance = Math.sqrt(dot(moved, moved));
+      if (distance === 0 || (best && distance >= best.distance)) continue; // a rare value may be read as another is
+      const landed = assign(other);
+      if (landed === from || (to !== undefined && landed !== to)) continue;
+      best = { to: landed, distance, changes: [{ column, from: row[column] ?? null, to: value }], point };
+    }
+    return best;
+  }
+
   /** The nearest value of one column, within the range of the data and whole where all of them are; null for none. */
   function alone(row: readonly Cell[], column: number, to?: number): Change | null {
+    if (column in change.choices) return chosen(row, column, to);
     const i = spec.encoded.findIndex(({ source }) => source === column);
     const range = spec.ranges[column];
     const encoded = encoder.row(row);
@@ -170,6 +194,35 @@ export function makeSmallestChange(
       return { to: landed, distance: best.distance, changes: [{ column, from: row[column] ?? null, to: best.value }], point };
     }
     return null;
+  }
+
+  /** Of all pairs of columns of numbers, the one with the smallest change within the data; null where none leads there. */
+  function two(row: readonly Cell[], fixed: ReadonlySet<number>, to?: number): Change | null {
+    const free = [...moves].filter((column) => !fixed.has(column)).sort((a, b) => a - b);
+    if (nodes.length ** 2 * free.length ** 2 > MOST_PAIRED) return null;
+    let best: Change | null = null;
+    for (const one of free) {
+      for (const other of free.filter((column) => column > one)) {
+        const found = several(row, new Set([...moves].filter((column) => column !== one && column !== other)), to, true);
+        if (!('why' in found) && (!best || found.distance < best.distance)) best = found;
+      }
+    }
+    return best;
+  }
+
+  /** The same with whole numbers where columns hold no others, each rounded away from the row's own; as it is where these do not lead there. */
+  function inWhole(row: readonly Cell[], found: Change): Change {
+    const point = found.point.slice();
+    const changes = found.changes.map((one) => {
+      if (!whole.has(one.column) || typeof one.from !== 'number') return one;
+      const to = (one.to as number) > one.from ? Math.ceil(one.to as number) : Math.floor(one.to as number);
+      point[one.column] = to;
+      return { ...one, to };
+    });
+    const encoded = encoder.row(row), other = encoder.row(point);
+    if (assign(other) !== found.to) return found;
+    const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+    return { ...found, distance: Math.sqrt(dot(moved, moved)), changes, point };
   }
 
   /** The whole number nearest to the row's own whose code lies between two; codes rise or fall with numbers. */
@@ -207,10 +260,12 @@ export function makeSmallestChange(
     for (let digits = 3; digits < 15; digits++) {
       for (const few of [true, false]) {
         const changes = found.changes.flatMap((one) => {
+          if (one.column in change.choices) return [one]; // a value as the data have it
           const value = readable(one.column, one.from, one.to as number, digits, few, within);
           return value === one.from ? [] : [{ ...one, to: value }];
         });
         const near = changes.every(({ column, from, to }) => {
+          if (column in change.choices) return true;
           const exact = found.changes.find((one) => one.column === column)!.to as number;
           return typeof from !== 'number' || Math.abs((to as number) - exact) <= 0.2 * Math.abs(exact - from);
         });
@@ -233,5 +288,5 @@ export function makeSmallestChange(
     return Math.min(Math.max(value, Math.min(lowest, from)), Math.max(highest, from));
   }
 
-  return { several, alone, rounded };
+  return { several, alone, two, inWhole, rounded };
 }

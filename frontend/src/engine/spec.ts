@@ -56,6 +56,8 @@ export interface ChangeSpec {
   numbers: number[];
   /** User's columns that are bent by themselves (logarithms, ranks, limits). */
   bent: Record<string, BentColumn>;
+  /** Values of user's columns that are tried one by one: categories, False and True, bins. */
+  choices: Record<string, Cell[]>;
   /** User's columns that are nowhere below zero, and stay so. */
   never_negative: number[];
   /** The units of the distance, in words. */

@@ -320,7 +320,7 @@ class Changeable:
         return found + [self._group(group) for group in self.asked.groups]
 
     def _choice(self, column: int) -> Choice:
-        values, complete = self._tried(column)
+        values, complete = self.tried(column)
         return self._tried_one_by_one((column,), {column: values}, complete)
 
     def _group(self, group: tuple[int, ...]) -> Choice:
@@ -336,7 +336,7 @@ class Changeable:
         tried = [{column: values[column][place] for column in columns} for place in np.flatnonzero(other)]
         return Choice(positions, np.concatenate([own[None], encoded[other]]), [{}, *tried], complete)
 
-    def _tried(self, column: int) -> tuple[Any, bool]:
+    def tried(self, column: int) -> tuple[Any, bool]:
         """Values of a column that are tried, and whether they are all that there are."""
         import pandas as pd
 

@@ -24,7 +24,7 @@ from whyclust.network.network import Neuralized
 from whyclust.network.pools import MinPool, SoftMinPool
 from whyclust.network.quadratic import Quadratics
 from whyclust.report.data.rows import numbers_of
-from whyclust.report.engine_encoding import NotInThePage, written_encoding
+from whyclust.report.engine_encoding import NotInThePage, cell, written_encoding
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -86,7 +86,7 @@ def engine_spec(explanation: Explanation, order: Sequence[Any] = ()) -> tuple[di
         sentence = str(error)
         return {"why_not": sentence[0].upper() + sentence[1:]}, {}
     try:
-        spec["change"] = _change(origin, arrays)
+        spec["change"] = _change(origin, arrays, spec["whole"])
     except NotInThePage as error:
         sentence = str(error)
         spec["why_no_change"] = sentence[0].upper() + sentence[1:]
@@ -105,7 +105,7 @@ def _origin(explanation: Explanation) -> Origin:
     if origin.options.get("groups") is not None:
         raise NotInThePage("columns are summed in groups, and the page would have to change single ones.")
     if explanation.kind != TABLE or origin.network.kind != TABLE:
-        raise NotInThePage("its rows are texts, images or the like, and have no columns to change.")
+        raise NotInThePage("its rows are texts, images or the like, which the page does not change.")
     if is_sparse(origin.table.data):
         raise NotInThePage("the table is sparse, and has too many columns for a page.")
     features = origin.network.features
@@ -197,7 +197,7 @@ def _diagonal(metric: Any) -> NDArray:
     return np.sqrt(np.asarray(metric.multiply(metric).sum(axis=0)).ravel())
 
 
-def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
+def _change(origin: Origin, arrays: Arrays, whole: list[int]) -> dict[str, Any]:
     """What finds the smallest change: how columns move, how far they may, and what a unit of them counts."""
     net, table = origin.network, origin.network.match(origin.table)
     regions = regions_of(net)
@@ -225,9 +225,22 @@ def _change(origin: Origin, arrays: Arrays) -> dict[str, Any]:
             lowest, highest = row.ranges[column]
             bent[str(column)] = {"lowest": lowest, "highest": highest, "low": float(low), "high": float(high)}
     return {
-        # False and True stay as they are, as categories do.
+        # False and True are no numbers that move, but two values to try, as categories are.
         "numbers": [c for c, kind in kinds.items() if kind == "number" and c not in row.flags],
         "bent": bent,
+        "choices": _choices(row, whole),
         "never_negative": sorted(row.never_negative),
         "measured": row.measured,
     }
+
+
+def _choices(row: Changeable, whole: list[int]) -> dict[str, list[Any]]:
+    """Values of categories and flags that are tried one by one, in the order in which Python tries them."""
+    asked = Changeable(row.net, row.table, row.position, Asked(whole=frozenset(whole)))
+    found: dict[str, list[Any]] = {}
+    for column, kind in row.kinds.items():
+        if column in row.flags:
+            found[str(column)] = [False, True]
+        elif kind == "choice":
+            found[str(column)] = [cell(value) for value in asked.tried(column)[0]]
+    return found

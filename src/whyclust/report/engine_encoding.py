@@ -174,7 +174,7 @@ def _(transformer: SimpleImputer, columns: list[Column], written: Written) -> li
     flags = 0 if transformer.indicator_ is None else len(transformer.indicator_.features_)
     filled, flagged = sources[: len(sources) - flags], sources[len(sources) - flags :]
     values = transformer.statistics_
-    found = [columns[read].then({"fill": _cell(_number_if_gap(values[read]))}) for read in filled]
+    found = [columns[read].then({"fill": cell(_number_if_gap(values[read]))}) for read in filled]
     return found + [columns[read].then({"missing": True}) for read in flagged]
 
 
@@ -235,11 +235,11 @@ def _(transformer: OneHotEncoder, columns: list[Column], written: Written) -> li
     rare = getattr(transformer, "infrequent_categories_", None) or [None] * len(columns)
     dropped: Any = getattr(transformer, "_drop_idx_after_grouping", None)
     for place, (column, categories) in enumerate(zip(columns, transformer.categories_, strict=True)):
-        known = [_cell(value) for value in categories]
+        known = [cell(value) for value in categories]
         if None in known and any("fill" in step for step in column.steps):
             # NaN was filled and None was not, or the other way round; a page has one kind of gap.
             raise NotInThePage("a column has two kinds of gaps, and the page has one.")
-        seldom = [] if rare[place] is None else [_cell(value) for value in rare[place]]
+        seldom = [] if rare[place] is None else [cell(value) for value in rare[place]]
         steps: list[Step] = [{"one_of": [value]} for value in known if value not in seldom]
         if seldom:
             # What was never seen is rare, too, where the encoder says so.
@@ -254,7 +254,7 @@ def _(transformer: OneHotEncoder, columns: list[Column], written: Written) -> li
     return found
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A value as JSON has it; gaps are null."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):

@@ -115,6 +115,7 @@ def render(
         arrays=shown["arrays"].elements(),
         # Of all rows, where the explanation holds some of them and its summary is of all.
         n_rows=sum(cluster["size"] for cluster in page.clusters),
+        counted_from=(shown["values"]["held"] or {}).get("counted_from"),
         n_features=len(explanation.feature_names),
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
         clusters=page.clusters,

@@ -38,12 +38,14 @@ def distribution(
         Whether the page may tell of single rows; otherwise bins are wider, and their ends round.
     """
     values = column_values(explanation.data, column)
-    if values.dtype.kind in "iufb":
+    if values.dtype.kind in "iuf":
         return _of_numbers(values.astype(float), codes, n_clusters, rows=rows)
     texts = pd.Series(values, dtype=object)
     known = texts.notna().to_numpy()
     frequent = texts[known].map(str).value_counts()
     kept = [str(one) for one in frequent.index[:MOST_BARS]]
+    if set(kept) <= {"True", "False"}:  # shares of yes are told, also where no is more frequent
+        kept = sorted(kept, reverse=True)
     bars = [*kept, "others"] if len(frequent) > len(kept) else kept
     places = {name: place for place, name in enumerate(kept)}
     found = np.array([places.get(str(one), len(kept)) for one in texts[known]], dtype=np.intp)

@@ -14,7 +14,7 @@ from whyclust.report.data.clusters import answers, clusters
 from whyclust.report.data.distributions import distribution
 from whyclust.report.data.model import add_shown_by_model
 from whyclust.report.data.pairs import pairs
-from whyclust.report.data.rows import add_rows, chosen_rows, shown_columns
+from whyclust.report.data.rows import add_rows, chosen_rows, row_names, shown_columns
 from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
 from whyclust.telling.doubtful import doubtful
@@ -100,6 +100,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         found["held"] = {
             "count": len(held),
             "positions": len(held) < len(explanation),
+            "counted_from": row_names(explanation).get("from"),
             **add_rows(part, codes, columns, arrays, places),
         }
         if len(held) < len(explanation):
