@@ -84,6 +84,49 @@ def test_values_are_blurred_by_half_a_step():
     assert (found - X)[:, 1].mean() == pytest.approx(0.0, abs=0.03)
 
 
+def test_rounding_is_undone_half_way_to_the_neighbours():
+    generator = np.random.default_rng(0)
+    X = np.column_stack([generator.normal(63, 6, size=3000).round(), generator.normal(size=3000)])
+    found = blurred(X, generator)
+    np.testing.assert_array_equal(found[:, 1], X[:, 1])
+    close = np.abs(X[:, 0] - 63) < 12  # where no whole number is missing
+    moved = (found - X)[close, 0]
+    assert np.abs(moved).max() <= 0.5
+    assert moved.std() == pytest.approx(1 / np.sqrt(12), rel=0.05)
+    # A wide gap between groups of values stays open.
+    groups = np.repeat([10.0, 11, 12, 13, 14, 15, 50, 51, 52, 53, 54, 55], 20)[:, None]
+    found = blurred(groups, generator)
+    assert not ((found > 16) & (found < 49)).any()
+
+
+INTEGERS = {
+    "rounded": lambda generator, n: generator.normal(63, 6, (n, 1)).round(),
+    "Poisson": lambda generator, n: generator.poisson(6, (n, 1)),
+    "rounded, two columns": lambda generator, n: generator.normal(63, 6, (n, 2)).round(),
+    "Poisson, two columns": lambda generator, n: generator.poisson(6, (n, 2)),
+    "logarithms of counts": lambda generator, n: np.log1p(generator.poisson(20, (n, 1))),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_whole_numbers_of_one_lump_are_no_clusters(name):
+    """Between whole numbers there is nothing: that is rounding, and no valley."""
+    for seed in range(10):
+        X = INTEGERS[name](np.random.default_rng(seed), [60, 150, 300, 500][seed % 4]).astype(float)
+        choice = choose_k((X - X.mean(axis=0)) / X.std(axis=0), k_max=20, random_state=seed)
+        assert not choice.stands_out, (seed, choice)
+
+
+@pytest.mark.parametrize("n_rows", [60, 300])
+@pytest.mark.parametrize("deviation", [1.0, 3.0])
+def test_groups_of_whole_numbers_are_found(n_rows, deviation):
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        ages = np.repeat([22.0, 47.0, 75.0], n_rows // 3) + deviation * generator.normal(size=n_rows)
+        choice = choose_k(ages.round()[:, None], k_max=20, random_state=seed)
+        assert (choice.k, choice.stands_out) == (3, True)
+
+
 def lumps():
     generator = np.random.default_rng(0)
     n_rows = 500

@@ -2,8 +2,8 @@
 
 Columns of numbers become one lump with the same mean and principal axes: a Gaussian with the same
 covariance, or a box with the same sides. Columns of few values keep them and are shuffled, one independently
-of the other; the columns of one category (one-hot) are shuffled together. Both tables are blurred in these
-columns before clusters are counted.
+of the other; the columns of one category (one-hot) are shuffled together. Both tables are blurred in columns
+whose values repeat before clusters are counted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from whyclust.cluster._distances import FloatArray
 # Columns of at most so many values are categories, where each value has some rows.
 _MOST_VALUES = 10
 _ROWS_PER_VALUE = 5
+# Other values repeat where each has this many rows on average.
+_ROWS_OF_REPEATED = 2
 
 Lump = Callable[[FloatArray, np.random.Generator], FloatArray]
 
@@ -61,17 +63,43 @@ def one_lump(X: FloatArray, lump: Lump, generator: np.random.Generator) -> Float
 
 
 def blurred(X: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """X with noise in columns of few values, half as wide as the step from one value to the next.
+    """X with noise in columns whose values repeat: categories, counts and rounded numbers.
 
     Between two values there is nothing, so that each of them, and each combination of some, would stand
-    apart for that alone. With this noise two values that are equally frequent are one lump; those of several
-    columns that go together still stand apart.
+    apart for that alone. In columns of few values noise is half as wide as the step from one value to the
+    next: two values that are equally frequent are one lump; those of several columns that go together still
+    stand apart. Numbers that repeat are spread up to half-way to their neighbours, which undoes rounding.
     """
     found = X.copy()
-    for column in (column for group in kinds_of_columns(X)[1] for column in group):
+    numbers, categories = kinds_of_columns(X)
+    for column in (column for group in categories for column in group):
         step = np.diff(np.unique(X[:, column])).min()
         found[:, column] += 0.5 * step * generator.normal(size=len(X))
+    for column in numbers:
+        values, places = np.unique(X[:, column], return_inverse=True)
+        if len(values) > 1 and len(X) >= _ROWS_OF_REPEATED * len(values):
+            below, above = _ways_to_neighbours(values)
+            found[:, column] += generator.uniform(-0.5 * below[places], 0.5 * above[places])
     return found
+
+
+def _ways_to_neighbours(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far it is from each value to the next one below and above it, up to twice what is usual there.
+
+    Logarithms of counts have wide gaps beside others nearly as wide. A gap that is wider than twice both
+    gaps beside it parts two groups of values, and stays open.
+
+    Examples
+    --------
+    >>> below, above = _ways_to_neighbours(np.array([1.0, 2.0, 4.0, 5.0, 95.0, 96.0]))
+    >>> below.tolist(), above.tolist()
+    ([1.0, 1.0, 2.0, 1.0, 2.0, 1.0], [1.0, 2.0, 1.0, 2.0, 1.0, 1.0])
+    """
+    gaps = np.diff(values)
+    ends = np.concatenate([[np.inf], gaps, [np.inf]])
+    beside = np.minimum(ends[:-2], ends[2:])
+    gaps = np.minimum(gaps, 2.0 * beside)
+    return np.concatenate([gaps[:1], gaps]), np.concatenate([gaps, gaps[-1:]])
 
 
 def kinds_of_columns(X: FloatArray) -> tuple[list[int], list[list[int]]]:
