@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted, positive, whole_number
+from whyclust._clusters import cluster_with_rows
 from whyclust._frames import column_values
 from whyclust.answers._conditions import Bins
 from whyclust.answers._rule_search import LEAST_COVERAGE, Column, Grown, RuleSearch
@@ -90,12 +91,7 @@ def rules(
     if cluster is None:
         wanted = [one for one in known if not explanation.is_noise(one)] or known
     else:
-        wanted = [one for one in known if np.ndim(cluster) == 0 and one == cluster]
-        if not wanted:
-            listed = ", ".join(str(one) for one in known[:10])
-            raise ValueError(
-                f"cluster={cluster!r} has no rows in this explanation, expected one of {listed}."
-            )
+        wanted = [cluster_with_rows(cluster, known)]
     split = _Split.of(labels, random_state)
     reader = RuleReader(
         None if explanation.origin is None else explanation.origin.network, tuple(explanation.feature_names)

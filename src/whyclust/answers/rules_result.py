@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted
+from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust._frames import column_values, is_frame
 from whyclust.answers._conditions import Condition
 from whyclust.inputs.reading import read_input
@@ -201,11 +202,12 @@ class Rules:
 
     def of(self, cluster: Any) -> Rules:
         """The rules of one cluster."""
-        if cluster not in self.clusters:
-            known = ", ".join(map(str, list(self.clusters)[:10]))
+        meant = cluster_meant(cluster, self.clusters)
+        if meant is None:
+            known = clusters_listed(self.clusters)
             raise ValueError(f"cluster={cluster!r} has no rules here, expected one of {known}.")
-        mine = tuple(rule for rule in self.rules if rule.cluster == cluster)
-        return replace(self, rules=mine, clusters={cluster: self.clusters[cluster]})
+        mine = tuple(rule for rule in self.rules if rule.cluster == meant)
+        return replace(self, rules=mine, clusters={meant: self.clusters[meant]})
 
     def matches(self, X: Any) -> NDArray:
         """Which rows meet which rules, an array of shape (n_rows, n_rules)."""

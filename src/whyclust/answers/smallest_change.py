@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whyclust._checks import counted
+from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust._frames import column_values, take_rows
 from whyclust.answers._asked import Asked, read_asked
 from whyclust.answers._changeable import Changeable
@@ -204,11 +205,11 @@ class Subject:
 
     def place(self, cluster: Any) -> int:
         """The position of a cluster among the network's."""
-        found = np.flatnonzero(self.net.clusters == cluster) if np.ndim(cluster) == 0 else np.empty(0)
-        if len(found) != 1:
-            known = ", ".join(str(one) for one in self.net.clusters.tolist()[:10])
-            raise ValueError(f"to={cluster!r} is no cluster, expected one of {known}.")
-        return int(found[0])
+        known = self.net.clusters.tolist()
+        meant = cluster_meant(cluster, known)
+        if meant is None:
+            raise ValueError(f"to={cluster!r} is no cluster, expected one of {clusters_listed(known)}.")
+        return int(known.index(meant))
 
     def assigned(self, rows: Any) -> Any:
         """The cluster of one row, as a table of the user's columns."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted
+from whyclust._clusters import cluster_with_rows
 from whyclust._threads import one_thread_if_small
 from whyclust.answers.smallest_change import plain
 from whyclust.cluster import choose_k
@@ -120,10 +121,8 @@ def subpatterns(explanation: Explanation, cluster: Any, *, random_state: Any = 0
     >>> [len(group) for group in found]
     [60, 60]
     """
+    cluster = cluster_with_rows(cluster, np.unique(explanation.labels).tolist())
     members = np.flatnonzero(explanation.labels == cluster)
-    if not len(members):
-        known = ", ".join(str(one) for one in explanation.in_order(np.unique(explanation.labels))[:10])
-        raise ValueError(f"cluster={cluster!r} has no rows in this explanation, expected one of {known}.")
     if (explanation.clusters[members] != explanation.labels[members]).any() or explanation.question.duel:
         explanation = explanation.ask(cluster=explanation.labels)
     values = np.asarray(explanation.values[members], dtype=np.float64)

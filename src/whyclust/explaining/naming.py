@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from whyclust._checks import did_you_mean
+from whyclust._clusters import cluster_meant, clusters_listed
 
 
 def read_cluster_names(names: Mapping[Any, str] | None, clusters: list[Any]) -> dict[Any, str]:
@@ -20,17 +21,18 @@ def read_cluster_names(names: Mapping[Any, str] | None, clusters: list[Any]) -> 
         return {}
     if not isinstance(names, Mapping):
         raise TypeError(f"names is a {type(names).__name__}, expected {{cluster: name}}.")
-    written = {str(cluster): cluster for cluster in clusters}
     found: dict[Any, str] = {}
     for cluster, name in names.items():
-        if str(cluster) not in written:
-            listed = ", ".join(list(written)[:10]) + (", …" if len(written) > 10 else "")
-            hint = did_you_mean(cluster, list(written))
-            raise ValueError(f"names has cluster {cluster!r}, expected one of {listed}{hint}")
+        meant = cluster_meant(cluster, clusters)
+        if meant is None:
+            hint = did_you_mean(cluster, [str(one) for one in clusters])
+            raise ValueError(
+                f"names has cluster {cluster!r}, expected one of {clusters_listed(clusters)}{hint}"
+            )
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"names[{cluster!r}] is {name!r}, expected a name.")
         text = " ".join(name.split())
         if text in found.values():
             raise ValueError(f"names has {text!r} twice: give each cluster a name of its own.")
-        found[written[str(cluster)]] = text
+        found[meant] = text
     return found

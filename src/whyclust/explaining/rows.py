@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whyclust._clusters import cluster_meant
 from whyclust._frames import in_rows_of
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.explanation import Explanation
@@ -76,6 +77,7 @@ def explain_rows(
     grouping, grouped_names = (None, columns) if groups is None else grouping_of(groups, columns, table)
     cluster = in_rows_of(cluster, table.row_labels, "cluster")
     against = in_rows_of(against, table.row_labels, "against")
+    cluster, against = (_as_known(one, net.clusters.tolist()) for one in (cluster, against))
     question = Question.of(cluster, against, given=given is not None, threshold=net.pool.threshold)
     if question.about == "given":
         cluster = given
@@ -119,6 +121,12 @@ def explain_rows(
         notes=[*table.notes, *(_said(columns, places, told) for places, told in found.notes)],
         errors=found.errors,
     )
+
+
+def _as_known(asked: Any, clusters: list[Any]) -> Any:
+    """One cluster as the network calls it; what it does not know is refused where it is read."""
+    meant = None if asked is None else cluster_meant(asked, clusters)
+    return asked if meant is None else meant
 
 
 def _said(columns: list[str], places: tuple[int, ...], told: str) -> str:

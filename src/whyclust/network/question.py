@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust._frames import in_rows_of
 from whyclust.inputs.reading import plain_tensor
 from whyclust.network.folded import Folded
@@ -81,8 +82,8 @@ def _positions(ids: ArrayLike, clusters: NDArray, n_rows: int, name: str) -> NDA
     # Few different ids are asked for, whatever the number of rows.
     asked, places = np.unique(given, return_inverse=True)
     for value in asked.tolist():
-        if value not in known:
-            listed = ", ".join(map(str, clusters[:10].tolist())) + (", …" if len(clusters) > 10 else "")
+        if cluster_meant(value, known) is None:
+            listed = clusters_listed(known)
             raise ValueError(f"{name}={value!r} is no cluster of this model: choose one of {listed}.")
-    positions = np.array([known[value] for value in asked.tolist()], dtype=np.intp)
+    positions = np.array([known[cluster_meant(value, known)] for value in asked.tolist()], dtype=np.intp)
     return np.broadcast_to(positions[places.reshape(given.shape)], n_rows)

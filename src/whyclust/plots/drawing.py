@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted, did_you_mean
+from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust._extras import missing
 from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
@@ -108,13 +109,12 @@ def _chosen(
     known = explanation.in_order(sizes)
     if cluster is not None:
         listed = list(cluster) if np.iterable(cluster) and not isinstance(cluster, str) else [cluster]
-        written = {str(one): one for one in known}
-        for one in listed:
-            if str(one) not in written:
-                told = ", ".join(list(written)[:10]) + (", …" if len(written) > 10 else "")
-                hint = did_you_mean(one, list(written))
-                raise ValueError(f"cluster={one!r}, expected {expected}: {told}{hint}")
-        return [written[str(one)] for one in listed], ""
+        meant = [cluster_meant(one, known) for one in listed]
+        if None in meant:
+            one = listed[meant.index(None)]
+            hint = did_you_mean(one, [str(cluster) for cluster in known])
+            raise ValueError(f"cluster={one!r}, expected {expected}: {clusters_listed(known)}{hint}")
+        return meant, ""
     if len(known) <= most:
         return known, ""
     largest = set(sorted(known, key=lambda one: -sizes[one])[:most])

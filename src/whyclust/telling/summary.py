@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import is_sparse
@@ -109,11 +110,11 @@ class Summary:
         return len(self.clusters)
 
     def __getitem__(self, cluster: Any) -> ClusterSummary:
-        for one in self.clusters:
-            if one.cluster == cluster:
-                return one
-        known = ", ".join(str(one.cluster) for one in self.clusters)
-        raise KeyError(f"No cluster {cluster!r} in this explanation: it has {known}.")
+        known = {one.cluster: one for one in self.clusters}
+        meant = cluster_meant(cluster, known)
+        if meant is None:
+            raise KeyError(f"No cluster {cluster!r} in this explanation: it has {clusters_listed(known)}.")
+        return known[meant]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per cluster and feature."""
