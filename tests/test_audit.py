@@ -164,6 +164,7 @@ def refits_of(jaccards, sizes=(50, 50), pearson=0.9):
 
 
 FAITHFUL = {"neon": [90.0, 92, 91, 93], "random": [70.0, 71, 73, 72]}
+WORSE = {"neon": [39.0, 40, 41, 40], "random": [43.0, 44, 45, 43]}
 CHANCE = {"neon": [90.0, 92, 91, 93], "random": [91.0, 91, 92, 92]}
 APART = Standing(Structure(k=2, apart=2.0, by_chance=0.1, error=0.05, n_rows=100), n_rows=100)
 
@@ -173,6 +174,7 @@ APART = Standing(Structure(k=2, apart=2.0, by_chance=0.1, error=0.05, n_rows=100
     [
         (FAITHFUL, refits_of([0.9, 0.8]), "yes", "both clusters come back"),
         (CHANCE, refits_of([0.9, 0.8]), "no", "no better than chance"),
+        (WORSE, refits_of([0.9, 0.8]), "no", "order the columns worse than a random order does"),
         (FAITHFUL, refits_of([0.9, 0.74]), "with care", "below 0.75: 1 has 0.74"),
         (FAITHFUL, refits_of([0.9, 0.5], sizes=(50, 50)), "with care", "1 has 0.50"),
         (FAITHFUL, refits_of([0.9, 0.5], sizes=(49, 51)), "no", "51% of the rows do not come back"),

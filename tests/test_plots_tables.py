@@ -1,5 +1,9 @@
 """Pictures of the explanation of a table: what is drawn, in which colours, and that sums are kept."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -575,3 +579,42 @@ def test_plots_that_are_not_of_an_explanation_say_where_they_are(wine):
     }.items():
         with pytest.raises(AttributeError, match=where):
             getattr(wine.plot, name)
+
+
+def in_process(code):
+    """Run some lines in a process of their own, in which nobody has imported pyplot."""
+    begin = (
+        "import sys, numpy as np, whyclust as wc\n"
+        "from sklearn.cluster import KMeans\n"
+        "X = np.random.default_rng(0).normal(size=(40, 3))\n"
+        "ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)\n"
+    )
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, "-c", begin + code], check=True, env=environment)
+
+
+def test_a_plot_is_the_current_figure_where_pyplot_is_in_use():
+    """So ``plt.savefig`` writes it, and a notebook shows it at the end of the cell."""
+    in_process(
+        "import matplotlib.pyplot as plt\n"
+        "ax = ex.plot.bar()\n"
+        "assert plt.gcf() is ax.figure and plt.gca() is ax\n"
+        "left, right = plt.subplots(1, 2)[1]\n"
+        "assert ex.plot.bar(ax=left) is left and len(plt.get_fignums()) == 2\n"
+    )
+
+
+def test_without_pyplot_no_list_of_figures_is_kept():
+    in_process("ax = ex.plot.bar()\nassert ax.patches and 'matplotlib.pyplot' not in sys.modules\n")
+
+
+def test_in_a_notebook_plots_are_those_of_pyplot():
+    """A stand-in for IPython's kernel, which displays pyplot's figures after each cell."""
+    in_process(
+        "import types\n"
+        "shell = types.SimpleNamespace(kernel=object())\n"
+        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell, version_info=(8, 24))\n"
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "ax = ex.plot.bar()\n"
+        "assert sys.modules['matplotlib.pyplot'].gcf() is ax.figure\n"
+    )

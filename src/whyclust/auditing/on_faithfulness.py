@@ -53,10 +53,11 @@ def _doubts_of_faithfulness(comparison: Comparison) -> list[Doubt]:
         return []
     _, low, high = _against_random(comparison)
     if low <= 0:
+        how = "worse than a random order does" if high < 0 else "no better than chance"
         return [
             Doubt(
                 "no",
-                "the relevances order the columns no better than chance (difference from a random order "
+                f"the relevances order the columns {how} (difference from a random order "
                 f"{_interval(low, high)})",
             )
         ]

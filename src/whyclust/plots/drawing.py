@@ -34,12 +34,28 @@ _MARKERS = ("o", "^", "s", "D", "v", "P", "*", "X")
 
 
 def figure_type() -> Any:
-    """matplotlib's Figure, which is not entered into any list of figures to be shown."""
+    """matplotlib's Figure, which is not entered into any list of figures to be shown.
+
+    A notebook knows how to display one only after pyplot was imported.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise missing("whyclust.plots", "plots") from None
+    _pyplot()
     return Figure
+
+
+def _pyplot() -> Any:
+    """pyplot where the user has imported it, or works in a notebook; otherwise None."""
+    import sys
+
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if "matplotlib.pyplot" not in sys.modules and getattr(shell, "kernel", None) is None:
+        return None
+    import matplotlib.pyplot as plt
+
+    return plt
 
 
 def finished(figure: Any, path: str | Path | None) -> Any:
@@ -62,9 +78,15 @@ def positions(rows: Any, count: int) -> list[int]:
 
 
 def axes_of(ax: Any, width: float, height: float) -> Any:
-    """The axes given, or those of a new figure of so many inches."""
+    """The axes given, or those of a new figure of so many inches.
+
+    The figure is pyplot's current one where pyplot is in use: a notebook displays it at the end of the cell,
+    and ``plt.savefig`` and ``plt.show`` mean it.
+    """
     if ax is None:
-        return figure_type()(figsize=(width, height), layout="constrained").subplots()
+        made = figure_type()
+        plt = _pyplot()
+        return (made if plt is None else plt.figure)(figsize=(width, height), layout="constrained").subplots()
     if not hasattr(ax, "barh"):
         raise TypeError(
             f"ax is a {type(ax).__name__}, expected matplotlib axes: figure.subplots() makes them."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whyclust.plots.drawing import figure_type
+from whyclust.plots.drawing import axes_of
 
 if TYPE_CHECKING:
     from whyclust.cluster import ChosenK
@@ -26,8 +26,7 @@ def number_of_clusters(choice: ChosenK, *, ax: Any = None) -> Any:
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        ax = figure_type()(figsize=(6.0, 3.6), layout="constrained").subplots()
+    ax = axes_of(ax, 6.0, 3.6)
     ks = sorted(choice.support)
     ax.plot(ks, [choice.apart[k] for k in ks], "o-", color=_OWN, markersize=4, label="in this table")
     ax.plot(ks, [choice.by_chance[k] for k in ks], "--", color=_CHANCE, label="in tables without clusters")
