@@ -238,7 +238,7 @@ def test_the_plot_is_drawn_where_it_is_asked_for(choice):
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        (csr_matrix(np.eye(30)), {}, "X is sparse, expected a dense table"),
+        (csr_matrix(np.eye(30)), {}, "X is sparse, expected a dense table.*TruncatedSVD.50."),
         (np.full((30, 2), np.nan), {}, "missing or infinite"),
         ([["a", "b"]] * 30, {}, "more than numbers"),
         (np.zeros(30), {}, "expected rows and columns"),

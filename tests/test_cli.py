@@ -587,3 +587,15 @@ def test_the_examples_run(example, folder, capsys):
     assert ("audit.json" in {path.name for path in result.iterdir()}) == (arguments[0] == "audit")
     out = capsys.readouterr().out
     assert out == "" if "--quiet" in arguments else f"Report: {result.name}/report.html" in out
+
+
+def test_a_file_without_a_command_is_told_the_command(iris, capsys):
+    said = refused(capsys, "iris.csv")
+    assert "No such command 'iris.csv': did you mean 'whyclust explain iris.csv'?" in said
+    assert "did you mean 'whyclust" not in refused(capsys, "explian")
+
+
+def test_a_column_that_is_wanted_and_dropped_is_named(iris, capsys):
+    column = iris.columns[0]
+    said = refused(capsys, "explain", "iris.csv", "--columns", column, "--drop", column)
+    assert f"column '{column}' is in --columns and in --drop" in said

@@ -777,3 +777,12 @@ def test_the_summary_is_made_once():
     ex = hand_made()
     assert ex.summary() is ex.summary()
     assert ex.summary(members=1) is not ex.summary()
+
+
+def test_columns_whose_names_are_numbers_are_chosen_by_them():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=[3, 5, 7])
+    explained = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X.to_numpy()), X)
+    np.testing.assert_array_equal(explained[:, 5], explained[:, "5"])
+    assert explained[:, [3, 7]].columns.tolist() == [3, 7]
+    with pytest.raises(TypeError, match="columns=0, expected a name"):
+        explained[:, 0]

@@ -612,7 +612,8 @@ def test_in_a_notebook_plots_are_those_of_pyplot():
     """A stand-in for IPython's kernel, which displays pyplot's figures after each cell."""
     in_process(
         "import types\n"
-        "shell = types.SimpleNamespace(kernel=object())\n"
+        "events = types.SimpleNamespace(register=lambda *_: None)\n"
+        "shell = types.SimpleNamespace(kernel=object(), events=events, enable_gui=lambda *_: None)\n"
         "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell, version_info=(8, 24))\n"
         "import warnings; warnings.simplefilter('ignore')\n"
         "ax = ex.plot.bar()\n"

@@ -432,3 +432,54 @@ def test_columns_that_are_called_mean_are_not_told_twice():
     )
     told = renamed.describe()
     assert "Its average Mean area is" in told and "mean mean" not in told.lower()
+
+
+def test_what_tells_from_one_far_cluster_only_does_not_lead_a_name():
+    """The first cluster is low in a only beside one that is very high there; most others it is level with."""
+    generator = np.random.default_rng(0)
+    centers = np.zeros((6, 4))
+    centers[:, 0] = [-0.1, 6.0, 0.2, -0.3, 0.1, 0.0]
+    centers[:, 1] = [6.5, 6.5, 0.0, 0.0, 0.0, 0.0]
+    centers[2:, 2:] = [[4.0, 4.0], [4.0, -4.0], [-4.0, 4.0], [-4.0, -4.0]]
+    labels = np.repeat(np.arange(6), 60)
+    X = centers[labels] + 0.5 * generator.normal(size=(360, 4))
+    model = KMeans(6, init=centers, n_init=1).fit(X)
+    ex = wc.explain(model, X, feature_names=["a", "b", "c", "d"], beta=0.06)
+    one = ex.summary()[0]
+    assert one.features["feature"].iloc[0] == "a"
+    assert one.name == "high b, low a"
+    assert ex.summary()[1].name.startswith("high a")
+
+
+def test_often_is_said_of_a_third_of_the_rows_or_more():
+    plans = np.repeat(["Basic", "Pro"], 50)
+
+    def told_of(share):
+        plan = plans.copy()
+        plan[50:] = np.where(np.arange(50) < round(50 * share), "Basic", "Pro")
+        plan[:50] = "Pro"
+        frame = pd.DataFrame({"age": np.repeat([20.0, 80.0], 50) + np.arange(100) % 7, "plan": plan})
+        explained = wc.explain(np.repeat([0, 1], 50), frame)
+        table = explained.summary()[1].features.set_index("feature")
+        return table.loc["plan", "direction"], explained
+
+    assert told_of(0.04)[0] == "more often Basic"
+    assert told_of(0.3)[0] == "more often Basic"
+    assert told_of(0.34)[0] == "often Basic"
+    assert told_of(0.6)[0] == "mostly Basic"
+    assert all("Basic" not in name for name in told_of(0.3)[1].cluster_names.values())
+
+
+def test_one_mean_is_told_alike_beside_any_other():
+    assert {compared(8684.3, other)[0] for other in (3021.0, 60_156.0, 940_000.0)} == {"8680"}
+
+
+def test_a_newline_in_a_name_does_not_break_a_sentence():
+    plans = np.repeat(["old\nplan", "new"], 20)
+    frame = pd.DataFrame({"net\nincome": np.arange(40.0) + 40 * (plans == "new"), "the\tplan": plans})
+    ex = wc.explain(np.repeat([0, 1], 20), frame)
+    told = [*ex.describe().splitlines(), ex[0].describe(), *ex.cluster_names.values()]
+    assert len(ex.describe().splitlines()) == 2
+    assert not any("\n" in one or "\t" in one for one in told)
+    assert "net income" in told[0]
+    assert ex.feature_names == ["net\nincome", "the\tplan"]

@@ -13,6 +13,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
@@ -276,3 +277,20 @@ def test_words_are_told_by_their_weight():
     model = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=3, random_state=0)).fit(texts)
     told = wc.explain(model, texts).describe(top=1)
     assert 'Its mean weight of "cat" is above cluster 0' in told and "Its mean cat" not in told
+
+
+def test_errors_say_what_can_be_done_with_texts():
+    texts = ["the cat chased a mouse", "a mouse hid", "the cat slept", "stocks fell", "stocks rose"] * 4
+    model = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=1, random_state=0)).fit(texts)
+    with pytest.raises(TypeError, match=r"X is one text, expected a list of texts: pass \[text\]"):
+        wc.explain(model, "one text")
+    with pytest.raises(
+        ValueError, match=r"a network reads the columns .*: pass pipeline\[0\].transform\(texts\)"
+    ):
+        wc.neuralize(model).predict(texts)
+    mixture = make_pipeline(
+        TfidfVectorizer(), TruncatedSVD(2, random_state=0), GaussianMixture(2, random_state=0)
+    ).fit(texts)
+    with pytest.raises(TypeError, match=r"wc.explain\(pipeline\[-1\], pipeline\[:-1\].transform\(texts\)\)"):
+        wc.explain(mixture, texts)
+    assert wc.explain(mixture[-1], mixture[:-1].transform(texts)).shape == (20, 2)

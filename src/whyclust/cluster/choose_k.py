@@ -234,7 +234,8 @@ def _checked(X: Any) -> FloatArray:
 
     if issparse(X):
         raise ValueError(
-            "X is sparse, expected a dense table: reduce it first (TruncatedSVD), or pass X.toarray()."
+            "X is sparse, expected a dense table: reduce it as before clustering, "
+            "choose_k(TruncatedSVD(50).fit_transform(X)), or pass X.toarray() if it has few columns."
         )
     try:
         rows = np.array(X, dtype=float)

@@ -358,10 +358,22 @@ def _exit_code(arguments: list[str] | None) -> int:
         say = getattr(error, "format_message", None)
         if say is None:
             raise
-        message = say().replace("Value error, ", "")
+        message = _with_command(say().replace("Value error, ", ""))
         # Called without any command, the parser's message is its help page.
-        return _refuse(message if message.endswith(".") else f"{message}.") if message else BAD_INPUT
+        return _refuse(message if message.endswith((".", "?")) else f"{message}.") if message else BAD_INPUT
     return code if isinstance(code, int) else 0
+
+
+def _with_command(message: str) -> str:
+    """What the parser says, with the command that was left out before a file.
+
+    >>> _with_command("No such command 'table.csv'.")
+    "No such command 'table.csv': did you mean 'whyclust explain table.csv'?"
+    """
+    found = re.fullmatch(r"No such command '(.*)'\.?", message.strip())
+    if found is None or not (Path(found[1]).suffix or Path(found[1]).exists()):
+        return message
+    return f"No such command '{found[1]}': did you mean 'whyclust explain {found[1]}'?"
 
 
 def _told(error: OSError) -> str:

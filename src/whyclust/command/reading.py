@@ -120,6 +120,12 @@ def column_names(options: Options, known: Collection[str]) -> Options:
             f"column '{overlap[0]}' is asked for as a feature and as the id or the labels: "
             "take it out of one of them."
         )
+    both = [name for name in drop if name in columns]
+    if both:
+        raise ValueError(
+            f"column '{both[0]}' is in --columns and in --drop: take it out of one of them (--columns alone "
+            "leaves all others out)."
+        )
     return replace(options, columns=columns, drop=drop)
 
 

@@ -93,16 +93,24 @@ def relevance_of(explanation: Explanation, columns: Any) -> Any:
     """Relevance of some columns by name: a Series of one, a frame of several."""
     import pandas as pd
 
-    one = isinstance(columns, str)
+    one = isinstance(columns, str) or np.ndim(columns) == 0
     wanted = [columns] if one else np.asarray(columns) if hasattr(columns, "__array__") else columns
-    if not isinstance(wanted, (list, np.ndarray)) or not all(isinstance(name, str) for name in wanted):
+    if not isinstance(wanted, (list, np.ndarray)) or not all(
+        isinstance(name, str) or _names_a_column(explanation, name) for name in wanted
+    ):
         raise TypeError(
             f"columns={columns!r}, expected a name or a list of names; ex.values[rows, columns] takes "
             "positions."
         )
-    places = [place_of(explanation, name) for name in wanted]
+    places = [place_of(explanation, str(name)) for name in wanted]
     found = pd.DataFrame(np.asarray(explanation.values[:, places]), explanation.index, list(wanted))
     return found[columns] if one else found
+
+
+def _names_a_column(explanation: Explanation, name: Any) -> bool:
+    """Whether a whole number is the name of a column, as in frames made of arrays."""
+    whole = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+    return whole and str(name) in explanation.feature_names
 
 
 def present_values(explanation: Explanation) -> NDArray:

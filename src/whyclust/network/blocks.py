@@ -131,9 +131,15 @@ class Blocks:
         sparse, dtype = net._stays_sparse(table), net._dtype(table)
         folded = net.folded(dtype, centred=not sparse)
         if sparse and not folded.separable:
+            dense = "pass X.toarray()."
+            if table.kind.has_words:
+                dense = (
+                    "use KMeans behind the vectorizer, or explain the columns that it clusters, "
+                    "wc.explain(pipeline[-1], pipeline[:-1].transform(texts))."
+                )
             raise TypeError(
-                f"X is sparse, but {net.model} compares with several prototypes a cluster and needs dense "
-                "rows: pass X.toarray()."
+                f"X is sparse, but {net.model} compares with more than one centre a cluster and needs dense "
+                f"rows: {dense}"
             )
         # Points, relevance and a product; a row norm needs its image in double precision besides.
         copies = 3 if features.norm is None else 9

@@ -20,6 +20,7 @@ from whyclust.inputs.reading import (
     match_columns,
     read_input,
 )
+from whyclust.inputs.texts import texts_in
 from whyclust.network.beta import stiffness
 from whyclust.network.blocks import Blocks
 from whyclust.network.features import Features
@@ -126,7 +127,7 @@ class Neuralized:
 
     def read(self, X: Any, name: str = "X") -> InputTable:
         """A table with the columns of the network, in its order."""
-        return self.match(read_input(X, name), name)
+        return self.match(_rows_in(X, name), name)
 
     def among(self, table: InputTable) -> Neuralized:
         """The same network without columns that it never reads and that this table lacks."""
@@ -142,7 +143,7 @@ class Neuralized:
 
     def _on(self, X: Any, name: str = "X") -> tuple[Neuralized, InputTable]:
         """The network for these rows, and the rows as it reads them."""
-        table = read_input(X, name)
+        table = _rows_in(X, name)
         net = self.among(table)
         return net, net.match(table, name)
 
@@ -330,3 +331,12 @@ def _refuse_no_numbers(head: Head, model: str) -> None:
                 f"{model or 'The model'} holds NaN or infinite numbers ({name}), so it says nothing of any "
                 "row: look for such in what it was fitted on, and fit it again."
             )
+
+
+def _rows_in(X: Any, name: str) -> InputTable:
+    if texts_in(X, name) is not None:
+        raise ValueError(
+            f"{name} holds texts, but a network reads the columns behind the vectorizer: pass "
+            "pipeline[0].transform(texts); wc.explain(pipeline, texts) reads texts."
+        )
+    return read_input(X, name)

@@ -63,6 +63,8 @@ class WordReader:
 
     def read(self, X: Any, called: str = "X") -> InputTable:
         """Texts, or the table that the vectorizer made of them, as a table."""
+        if isinstance(X, (str, bytes)):
+            raise TypeError(f"{called} is one text, expected a list of texts: pass [text] for one alone.")
         found = None if isinstance(X, InputTable) else texts_in(X, called)
         if found is None:
             return self._read_words(X, called)

@@ -14,8 +14,6 @@ from whyclust.telling.standing import Standing
 
 # A name has so many marks, and more only to differ from another.
 _USUAL, _MOST = 2, 4
-# A category of fewer rows of a cluster is not often there, only more often than elsewhere.
-RARE = 0.25
 # Columns and categories with longer names are cut.
 _LONGEST = 40
 # Categories that say little without their column.
@@ -44,14 +42,12 @@ def mark(column: str, standing: Standing, *, words: bool = False, alone: bool = 
     >>> mark("fare", Standing("between", 21.7, outside=11.3, above=False, level="high"))
     'fairly high fare'
     """
-    if standing.direction in ("", "similar", "missing", "unusual"):
+    if standing.direction in ("", "similar", "missing", "unusual", "more often"):
         return None
     column = _short(column)
     if standing.category is not None:
         said = alone and standing.category.lower() not in _BARE and any(map(str.isalpha, standing.category))
         category = _short(standing.category)
-        if standing.direction == "often" and standing.inside < RARE:
-            return None
         told = category if said else f"{column} {category}"
         return told if standing.direction == "mostly" else f"often {told}"
     if not standing.level:
@@ -71,7 +67,17 @@ def mark(column: str, standing: Standing, *, words: bool = False, alone: bool = 
     return column if words and standing.level == "high" else f"{fairly}{standing.level} {column}"
 
 
+def in_line(text: str) -> str:
+    r"""A name of the table's within a sentence, where it may not break the line.
+
+    >>> in_line("net\nincome")
+    'net income'
+    """
+    return " ".join(text.split()) if any(letter in text for letter in "\n\r\t\v\f") else text
+
+
 def _short(text: str) -> str:
+    text = in_line(text)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

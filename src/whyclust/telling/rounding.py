@@ -2,8 +2,8 @@
 
 One rule: three significant digits, thousands set apart from 10,000 on (a year stays a year), whole numbers
 whole, millions and billions in words from ten million on. Of two numbers that are compared, the smaller is
-told no finer than the larger (but with one digit at least), and both show two digits of their difference, if
-those are more.
+told no finer than the larger behind the point (but with one digit at least), and both show two digits of
+their difference, if those are more. So a mean of 8684.3 is 8680 beside any other.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def compared(here: float, there: float) -> tuple[str, str]:
     (('33,100', '60,200'), ('2001.4', '2009.9'), ('60,160', '60,020'))
     >>> compared(-0.00961, 0.983), compared(5.23, 1100.2)
     (('-0.01', '0.983'), ('5', '1100'))
+    >>> compared(8684.3, 60156.2), compared(8684.3, 3021.4)
+    (('8680', '60,200'), ('8680', '3020'))
     """
     here, there = float(here), float(there)
     if not (math.isfinite(here) and math.isfinite(there)):
@@ -42,7 +44,7 @@ def compared(here: float, there: float) -> tuple[str, str]:
     common, finest = _last_digit(larger, 3), _last_digit(larger, _MOST_DIGITS)
 
     def told(value: float) -> str:
-        usual = max(_last_digit(value, 3), min(common, _last_digit(value, 1)))
+        usual = max(_last_digit(value, 3), min(common, _last_digit(value, 1), 0))
         return _written(value, max(showing, finest) if here != there and showing < usual else usual)
 
     return told(here), told(there)

@@ -8,7 +8,7 @@ import numpy as np
 
 from whyclust._checks import counted
 from whyclust.explaining.explanation import Explanation
-from whyclust.telling.names import RARE
+from whyclust.telling.names import in_line
 from whyclust.telling.rounding import compared, count, exact, number, percent
 from whyclust.telling.standing import Standing
 from whyclust.telling.summary import ClusterSummary
@@ -142,20 +142,19 @@ def _end(standing: Standing) -> str:
 
 
 def _category_sentence(explanation: Explanation, column: str, standing: Standing) -> str:
-    share = percent(standing.inside)
+    share, category = percent(standing.inside), in_line(standing.category or "")
     if standing.against is None:
-        return f"Its {column} is {standing.category} in {share} of its rows."
+        return f"Its {column} is {category} in {share} of its rows."
     rival, there = bare(explanation, standing.against), percent(standing.there)
     if standing.direction == "similar":
-        return f"Its {column} is {standing.category} about as often as in {rival} ({share} against {there})."
+        return f"Its {column} is {category} about as often as in {rival} ({share} against {there})."
     other = "less" if standing.above else "more"
     but = (
         ""
         if standing.other_side is None
         else f", {other} often than in {bare(explanation, standing.other_side)}"
     )
-    rare = standing.direction == "often" and standing.inside < RARE
-    told = f"{'more often' if rare else standing.direction} {standing.category}"
+    told = f"{standing.direction} {category}"
     return f"Its {column} is {told} ({share}, against {there} in {rival}){but}."
 
 
@@ -224,4 +223,4 @@ def _value(explanation: Explanation, position: int, relevance: float, said: str)
     name = explanation.feature_names[position]
     value = explanation.column(name)[0]
     shown = exact(float(value)) if np.issubdtype(type(value), np.number) else str(value)
-    return f"{name} = {shown} ({said}{relevance:+.3g})"
+    return f"{in_line(name)} = {in_line(shown)} ({said}{relevance:+.3g})"

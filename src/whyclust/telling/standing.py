@@ -25,6 +25,8 @@ _SIMILAR = 0.1
 _A_SIDE = 0.05
 # A mean within this part of the way from one end of all clusters to the other is not in the middle.
 _AN_END = 0.1
+# A category of at least so many rows of a cluster is often there; of fewer, only more often than elsewhere.
+_OFTEN = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Standing:
     direction : str
         Where the cluster's mean lies: ``above`` or ``below`` the competitors that matter, ``between`` them,
         or ``similar`` to theirs; ``missing`` where the cluster has gaps only, ``unusual`` for noise, and
-        nothing where there is no one to compare with. For categories ``mostly`` or ``often``, or ``similar``.
+        nothing where there is no one to compare with. For categories ``mostly``, ``often``, ``more often``
+        or ``similar``.
     inside : float
         The mean in the cluster, or the share of the category.
     outside : float
@@ -55,6 +58,9 @@ class Standing:
         Its place among all clusters: ``high``, ``low``, ``middling``, or nothing where they do not differ.
     category : str or None
         The category that is more frequent here than in the competitors by the most.
+    broad : float
+        The share of all other clusters of which this is true: they lie on that side (for ``between`` on
+        either), by at least a tenth of the way from the lowest mean of all clusters to the highest.
     """
 
     direction: str
@@ -67,6 +73,7 @@ class Standing:
     extreme: bool = False
     level: str = ""
     category: str | None = None
+    broad: float = 1.0
 
 
 class Standings:
@@ -168,7 +175,7 @@ class Standings:
         chosen = shares[:, [best]]
         deviations = np.sqrt(chosen * (1.0 - chosen))
         found = Compared.of(chosen, deviations, own, weights, self.labels, self.noise)[0]
-        word = "mostly" if found.inside > 0.5 else "often"
+        word = "mostly" if found.inside > 0.5 else "often" if found.inside >= _OFTEN else "more often"
         word = found.direction if found.direction == "similar" else word
         return replace(found, direction=word, outside=float(outside[best]), category=names[best], level="")
 
@@ -179,7 +186,7 @@ class Compared:
 
     Attributes
     ----------
-    direction, inside, outside, against, there, other_side, above, extreme, level : ndarray
+    direction, inside, outside, against, there, other_side, above, extreme, level, broad : ndarray
         As of a Standing, one for each column.
     categories : dict of int to Standing
         The columns of categories, by position.
@@ -194,6 +201,7 @@ class Compared:
     above: NDArray
     extreme: NDArray
     level: NDArray
+    broad: NDArray
     categories: dict[int, Standing] = field(default_factory=dict)
 
     @classmethod
@@ -201,7 +209,7 @@ class Compared:
         """Of a cluster without rows, of which nothing can be said."""
         nothing, no_one = np.full(n_columns, np.nan), np.full(n_columns, None)
         never, no_word = np.zeros(n_columns, dtype=bool), np.full(n_columns, "")
-        return cls(no_word, nothing, nothing, no_one, nothing, no_one, never, never, no_word)
+        return cls(no_word, nothing, nothing, no_one, nothing, no_one, never, never, no_word, nothing)
 
     @classmethod
     def of(
@@ -242,6 +250,10 @@ class Compared:
         n_others = (known & ~noise[:, None] & (np.arange(len(labels)) != own)[:, None]).sum(axis=0)
         words = np.where(between, "between", np.where(above, "above", "below"))
         words = np.where(told, words, np.where(comparable, "similar", ""))
+        lowest, highest = _ends(means, own, noise)
+        apart = counted & (np.abs(gap) >= _AN_END * np.maximum(highest - lowest, 0.0))
+        right_side = between | np.where(above, gap > 0, gap < 0)
+        broad = (apart & right_side).sum(axis=0) / np.maximum(n_others, 1)
         return cls(
             np.where(known[own], words, "missing"),
             means[own],
@@ -252,6 +264,7 @@ class Compared:
             above & told,
             told & (n_others > 1) & (np.where(above, n_below, n_above) == n_others),
             levels(n_below, n_above, _place(means, own, noise)),
+            broad,
         )
 
     def __getitem__(self, position: int) -> Standing:
@@ -267,6 +280,7 @@ class Compared:
             bool(self.above[position]),
             bool(self.extreme[position]),
             str(self.level[position]),
+            broad=float(self.broad[position]),
         )
 
 
@@ -287,11 +301,16 @@ def levels(n_below: NDArray, n_above: NDArray, place: NDArray) -> NDArray:
     return np.where(total > 0, words, "")
 
 
-def _place(means: NDArray, own: int, noise: NDArray) -> NDArray:
-    """Where the cluster's means lie between the lowest (0) and the highest (1) of all but noise."""
+def _ends(means: NDArray, own: int, noise: NDArray) -> tuple[NDArray, NDArray]:
+    """The lowest and the highest mean of all clusters but noise; infinite where there is none."""
     clusters = means[~noise | (np.arange(len(means)) == own)]
     lowest = np.where(np.isfinite(clusters), clusters, np.inf).min(axis=0)
-    highest = np.where(np.isfinite(clusters), clusters, -np.inf).max(axis=0)
+    return lowest, np.where(np.isfinite(clusters), clusters, -np.inf).max(axis=0)
+
+
+def _place(means: NDArray, own: int, noise: NDArray) -> NDArray:
+    """Where the cluster's means lie between the lowest (0) and the highest (1) of all but noise."""
+    lowest, highest = _ends(means, own, noise)
     ordered = np.isfinite(means[own]) & (highest > lowest)
     with np.errstate(invalid="ignore"):
         return np.where(ordered, (means[own] - lowest) / np.where(ordered, highest - lowest, 1.0), 0.5)

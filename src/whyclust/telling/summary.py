@@ -19,13 +19,15 @@ from whyclust.inputs.kind import TABLE
 from whyclust.inputs.reading import is_sparse
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.moments.rows import LeastRows
-from whyclust.telling.names import distinct_names, is_name, mark
+from whyclust.telling.names import distinct_names, in_line, is_name, mark
 from whyclust.telling.standing import Compared, Standing, Standings
 
 # A column with less of the relevance is no reason worth naming.
 NAMED_FROM = 0.005
 # A cluster is called by columns with at least this part of the strongest one's relevance.
 _NAMING = 0.25
+# One that tells it from a smaller share of the other clusters does not lead its name.
+_BROAD = 0.5
 # What evidence is, in words, wherever it comes first.
 EVIDENCE = "how far a row is from the boundary to the nearest other cluster, where it is 0"
 # So many of the strongest columns can be told; the table has them all.
@@ -82,7 +84,7 @@ class ClusterSummary:
         columns = self.features.head(min(top, len(self.standings)))
         speaks = (columns["relevance"] > 0) & (columns["fraction"] >= NAMED_FROM)
         named = zip(columns["feature"], self.standings, speaks, strict=False)
-        return [(column, standing) for column, standing, told in named if told]
+        return [(in_line(column), standing) for column, standing, told in named if told]
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,8 @@ def _marks(one: ClusterSummary, words: bool) -> list[str]:
     # A column that counts for little beside the strongest is nothing to call the cluster by.
     counts = one.features["fraction"] >= _NAMING * one.features["fraction"].max()
     named = one.named_features(int(counts.to_numpy().argmin()) if not counts.all() else len(one.standings))
+    # What tells the cluster from one far competitor only, and not from most others, comes last.
+    named.sort(key=lambda entry: entry[1].broad < _BROAD)
     if words:  # those that are there say more than those that are not
         named.sort(key=lambda entry: entry[1].level != "high")
     # The same answer to several questions says nothing without the question.
