@@ -77,7 +77,7 @@ def _read(column: Any, spelling: Spelling) -> tuple[NDArray, dict[str, int]]:
     codes = coded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
     values, _ = spelling.read_part(words)
     # Numbers that stand for a gap are told apart from texts that do.
-    written, _ = replace(spelling, gaps=()).read_part(words)
+    written = values if not spelling.gaps else replace(spelling, gaps=()).read_part(words)[0]
     counts = np.bincount(codes, minlength=len(words) + 1)
     odd = {words[place]: int(counts[place]) for place in np.flatnonzero(np.isnan(written)) if counts[place]}
     return np.append(values, np.nan)[codes], odd
@@ -200,7 +200,9 @@ def spelled(
     return spellings, [note for note in notes if not note.endswith(MISSING)]
 
 
-def _with_shown(sample: pd.DataFrame, names: Sequence[str], shown: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def _with_shown(
+    sample: pd.DataFrame, names: Sequence[str], shown: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
     """Drawn rows below entries of others; columns are called by their positions."""
     columns: dict[int, pd.Series] = {}
     most = max((len(words) for words in shown.values()), default=0)

@@ -33,6 +33,7 @@ from whyclust.columns import TablePlan, plan_columns
 from whyclust.columns.deciding import TEXT_IDENTIFIER
 from whyclust.columns.plan import listed
 from whyclust.command.options import Options
+from whyclust.command.result import identifier_note
 from whyclust.moments.distinct import Distinct
 from whyclust.tables.plan import candidates
 from whyclust.tables.repeats import repeats
@@ -82,7 +83,10 @@ def plan_blocks(job: Job, source: Source, options: Options, engine: Engine) -> P
         job, source, engine, features=names, beside=options.not_features, ids=options.id_column
     )
     source, facts, told = _read(job, source, engine, facts, names)
-    return Planned(source, facts.sample, _planned(facts, options), [*notes, *told])
+    plan = _planned(facts, options)
+    if options.id_column is None and plan.identifiers:
+        plan = replace(plan, notes=[*plan.notes, identifier_note(plan.identifiers)])
+    return Planned(source, facts.sample, plan, [*notes, *told])
 
 
 def gathered(

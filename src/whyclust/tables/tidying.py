@@ -108,9 +108,7 @@ def total_note(word: str) -> str:
 def gap_number_note(name: str, gap: float, count: int) -> str:
     """Say that a number counts as missing."""
     rows = f"{count} row{'s' if count > 1 else ''}"
-    return (
-        f"Column '{name}' holds {gap:g} in {rows}, far from all its other numbers: these count as missing."
-    )
+    return f"Column '{name}' holds {gap:g} in {rows}, far from all its other numbers: these count as missing."
 
 
 def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
