@@ -20,6 +20,7 @@ from whyclust.command.options import Options
 from whyclust.command.run import explain_table
 from whyclust.moments.distinct import MOST_FOLLOWED, Distinct
 from whyclust.tables import Table, read_table
+from whyclust.tables.spelling import Spelling
 
 SINGLE = 1e-6
 
@@ -119,6 +120,8 @@ def test_folders_in_the_way_of_hive(tmp_path):
     frame["region"] = np.where(frame["a"] > 4, "north", "south")
     for region, part in frame.groupby("region"):
         parquet(part.drop(columns="region"), tmp_path / "in" / f"region={region}", n_files=2, group_rows=20)
+    with pytest.raises(ValueError, match=r"keeps columns in the names of its folders.*add --engine process"):
+        read_table(tmp_path / "in")
     ordered = frame.sort_values("region", kind="stable", ignore_index=True)
     whole = explain_table(Table(ordered), k=2)
     explain_by_block([tmp_path / "in"], tmp_path / "out", ThisProcess(), Options(k=2))
@@ -212,6 +215,17 @@ def test_a_decimal_comma_that_no_drawn_row_has_is_found(tmp_path, monkeypatch):
     assert found.plan.numeric == ["a", "b", "size", "weight"]
 
 
+def test_a_word_for_a_gap_that_no_drawn_row_has_is_one(tmp_path, monkeypatch):
+    few_drawn(monkeypatch)
+    frame = rows()
+    frame["level"] = [str(number % 7) for number in range(len(frame))]
+    frame.loc[undrawn(len(frame), 40 / len(frame)), "level"] = "n/a"
+    found = planned(tmp_path, frame)
+    assert found.plan.numeric == ["a", "b", "size", "level"]
+    path = tmp_path / "in" / "0.parquet"
+    assert set(found.notes) <= set(explain_table(read_table(path), k=2).notes)
+
+
 def test_texts_that_are_mostly_words_elsewhere_stay_words(tmp_path, monkeypatch):
     few_drawn(monkeypatch)
     frame = rows()
@@ -278,3 +292,49 @@ def test_commas_of_a_file_mean_the_same_in_texts(tmp_path):
     read = pd.concat(part for block in found.source.blocks for _, part in block.frames())
     pd.testing.assert_frame_equal(read, whole.frame, check_index_type=False)
     assert "Commas were read as decimal marks in 'a'." in found.notes
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        Spelling(comma=False, currency="$"),
+        Spelling(comma=True, currency="€"),
+        Spelling(comma=False, unit="cm"),
+        Spelling(comma=None, unit="%"),
+        Spelling(comma=True, unit="of 100"),
+        Spelling(comma=False),
+        Spelling(comma=False, currency="$", counts=True),
+        Spelling(comma=False, magnitude="m"),
+    ],
+    ids=lambda one: f"{one.currency}{one.unit}{one.magnitude}{one.comma}",
+)
+def test_texts_at_once_are_texts_one_by_one(spelling):
+    """What Arrow reads is what is read word by word, to the last digit."""
+    numbers = ["5", "-5", "0", "0.5", "1,200", "1.200", "1,25", "1.234.567,5", "1,234,567.25", "007", "1,2,3"]
+    numbers += ["12345678.125", "0,1", "1e5", "(5)", ".5", "1 200", "0.1", "3.3", "1,0000", "", "-0.25"]
+    around = [
+        "{}",
+        "${}",
+        "$ {}",
+        "{} €",
+        "{}€",
+        "{} cm",
+        "{}cm",
+        "{}  cm",
+        "{} %",
+        "{}%",
+        "{}/100",
+        "{}M",
+        "$-{}",
+    ]
+    words = [one.format(number) for one in around for number in numbers] + [
+        "-",
+        "n/a",
+        "soon",
+        "5 ft",
+        "5 cm cm",
+    ]
+    expected, _ = spelling.read_part(words)
+    found = reading._written(pa.array(words), spelling)
+    np.testing.assert_array_equal(found, expected)
+    assert np.isfinite(found).any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -68,19 +69,49 @@ def _read(column: Any, spelling: Spelling) -> tuple[NDArray, dict[str, int]]:
     import pyarrow as pa
 
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    column = column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
     kind = column.type
     if not (pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         numbers = pd.Series(column.to_pandas()).to_numpy(dtype=np.float64, na_value=np.nan)
         return spelling.without_gaps(numbers), {}
     coded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
-    words = coded.dictionary.to_pylist()
+    words = coded.dictionary
     codes = coded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
-    values, _ = spelling.read_part(words)
     # Numbers that stand for a gap are told apart from texts that do.
-    written = values if not spelling.gaps else replace(spelling, gaps=()).read_part(words)[0]
+    written = _written(words, replace(spelling, gaps=()))
     counts = np.bincount(codes, minlength=len(words) + 1)
-    odd = {words[place]: int(counts[place]) for place in np.flatnonzero(np.isnan(written)) if counts[place]}
-    return np.append(values, np.nan)[codes], odd
+    odd = {
+        words[int(place)].as_py(): int(counts[place])
+        for place in np.flatnonzero(np.isnan(written))
+        if counts[place]
+    }
+    return np.append(spelling.without_gaps(written), np.nan)[codes], odd
+
+
+def _written(words: Any, spelling: Spelling) -> NDArray:
+    """The numbers of different texts: those that are written in the usual way at once, others one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    usual = pc.extract_regex(words, _usual(spelling)) if not (spelling.magnitude or spelling.counts) else None
+    if usual is None:
+        return spelling.read_part(words.to_pylist())[0]
+    plain = pc.struct_field(usual, "number")
+    plain = pc.replace_substring(plain, "." if spelling.comma else ",", "")
+    plain = pc.replace_substring(plain, ",", ".") if spelling.comma else plain
+    values = plain.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    others = np.flatnonzero(usual.is_null().to_numpy(zero_copy_only=False))
+    if len(others):
+        values[others] = spelling.read_part(words.take(pa.array(others)).to_pylist())[0]
+    return values
+
+
+def _usual(spelling: Spelling) -> str:
+    """How most entries of a column are written: digits, perhaps in groups, beside its unit or currency."""
+    group, mark = (r"\.", ",") if spelling.comma else (",", r"\.")
+    digits = rf"-?(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[1-9][0-9]{{0,14}}|0)(?:{mark}[0-9]{{1,14}})?"
+    currency, unit = (re.escape(word) for word in (spelling.currency, spelling.unit))
+    return rf"^(?:{currency})? ?(?P<number>{digits}) ?(?:{unit or currency})?$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +258,15 @@ def _plain(texts: pd.Series) -> bool:
     """Whether most of the texts are plain numbers."""
     numbers = numbers_in(texts.dropna().tolist())
     return len(numbers) > 0 and float(np.isfinite(numbers).mean()) >= NUMERIC_SHARE
+
+
+def gap_words(facts: BlockFacts, name: str) -> list[str]:
+    """Words for gaps that are somewhere in a column, and in no drawn row."""
+    found = facts.facts.get(name)
+    if found is None or found.texts is None:
+        return []
+    drawn = set(facts.sample[name].dropna())
+    return [word for word in found.texts.counts if _is_gap(word) and word not in drawn]
 
 
 def in_other_units(odd: Mapping[str, int]) -> list[str]:

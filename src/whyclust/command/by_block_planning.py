@@ -22,6 +22,7 @@ from whyclust.blocks.reading import (
     BlockReading,
     ReadFacts,
     block_read_facts,
+    gap_words,
     in_other_units,
     spelled,
     too_odd,
@@ -109,7 +110,8 @@ def gathered(
     ids : str, optional
         The column that names the rows.
     """
-    called = last_rows(source, job.run("last-rows", block_last_rows, source.blocks, source.texts, engine))
+    ends = job.run("last-rows", block_last_rows, source.blocks if source.texts else (), source.texts, engine)
+    called = last_rows(source, ends)
     words = words_of(called)
     share = min(1.0, SAMPLE_ROWS / source.n_rows)
     state = FactsState(tuple(features), tuple(beside), share, ids, words)
@@ -145,13 +147,15 @@ def _read(
     shown, too, and all columns are decided about again.
     """
     texts = [name for name in names if name in source.texts]
+    rare = {name: gap_words(facts, name) for name in texts}
     shown: dict[str, list[str]] = {}
     but: list[str] = []
     gaps = {name: facts.gaps[name].gaps() for name in names if name in facts.gaps}
     known: dict[str, tuple[Spelling, ReadFacts]] = {}
     for turn in range(MOST_ROUNDS):
+        more = {name: words for name in texts if (words := [*rare[name], *shown.get(name, ())])}
         spellings, notes = spelled(
-            facts.sample, texts, source.delimiter, varied=facts.varied, shown=shown, but=but
+            facts.sample, texts, source.delimiter, varied=facts.varied, shown=more, but=but
         )
         spellings |= {name: Spelling() for name, its in gaps.items() if its and name not in texts}
         spellings = {name: replace(one, gaps=tuple(gaps.get(name, ()))) for name, one in spellings.items()}
