@@ -168,8 +168,8 @@ def _support(runs: list[dict[str, Any]]) -> list[str]:
         "",
         f"Kernel k-means with p support vectors a cluster, {usual['rows']:,} rows of {usual['columns']} "
         f"columns, {usual['clusters']} clusters. It is fitted to at most 5,000 drawn rows, from one start. "
-        "All rows are compared with all support vectors. What any row costs, reading and writing it, is in the "
-        "seconds: with few support vectors it is most of them.",
+        "All rows are compared with all support vectors. What any row costs, reading and writing it, is in "
+        "the seconds: with few support vectors it is most of them.",
         "",
         f"| p = {', '.join(map(str, sizes))} | measured | exponent |",
         "|---|---|---|",
