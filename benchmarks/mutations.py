@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mutation_parts.blocks import BLOCKS
 from mutation_parts.cluster import CLUSTER
 from mutation_parts.deep import DEEP
 from mutation_parts.metrics import METRICS
@@ -52,6 +53,7 @@ SUBJECTS: dict[str, tuple[Mutation, ...]] = {
     "columns": COLUMNS,
     "answers": ANSWERS,
     "command line": COMMAND,
+    "tables by block": BLOCKS,
 }
 # Its tests fit nothing: most of their time is imports.
 QUICK = "1,234 is a thousand where semicolons separate"

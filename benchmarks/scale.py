@@ -1,4 +1,6 @@
-"""Tables by block: memory, and time a row beside the whole table at once, against rows, columns and clusters.
+"""Tables by block: memory, and time a row beside the whole table at once, against all that can grow.
+
+Rows, columns, clusters, workers, and p, the support vectors of a cluster of kernel k-means.
 
 Tables of single precision are made on the spot as folders of Parquet, and taken away afterwards. Every run
 has a process of its own, which tells the processor seconds of its stages, and the most memory resident.
@@ -9,6 +11,7 @@ drawn rows) is left out of the seconds. Prints JSON, writes ``benchmarks/results
 and a page beside it; what is there is not measured again unless ``--fresh`` is given.
 
     OMP_NUM_THREADS=1 python benchmarks/scale.py --rows 20000000
+    OMP_NUM_THREADS=1 python benchmarks/scale.py --only 'support vectors'
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ from scale_parts.tables import make
 USUAL = {"rows": 250_000, "columns": 50, "clusters": 10}
 GROWING = {"rows": (250_000, 500_000, 1_000_000, 2_000_000), "columns": (12, 25, 50), "clusters": (5, 10, 20)}
 WORKERS = (1, 2)
+# p of kernel k-means, on a smaller table: every row is compared with all support vectors.
+SUPPORT, OF_SUPPORT = (5, 10, 20, 40), {"rows": 40_000, "columns": 12, "clusters": 5}
 BY_MODEL = 1_000_000
 
 
@@ -46,6 +51,7 @@ def planned(options: Any) -> dict[str, dict[str, Any]]:
         name += [f"{run[key]} {key}" for key in ("rows", "columns", "clusters")]
         name += [f"{run['workers']} workers"] if "workers" in run else []
         name += ["by a model"] if run.get("by_model") else []
+        name += [f"{run['support']} support vectors"] if "support" in run else []
         runs[", ".join(name)] = run
 
     add("blocks")
@@ -57,6 +63,8 @@ def planned(options: Any) -> dict[str, dict[str, Any]]:
     for what, sizes in growing.items():
         for size in sizes:
             add("blocks", **{what: size})
+    for support in (2, 4) if options.quick else SUPPORT:
+        add("blocks", support=support, **(usual if options.quick else OF_SUPPORT))
     for workers in () if options.quick else WORKERS:
         # Several blocks: a smaller table is one, and workers have nothing to share.
         add("blocks", "processes", workers=workers, rows=max(GROWING["rows"]))

@@ -106,7 +106,7 @@ def test_csv_that_changes_its_mind_is_told(tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"rows\.csv' cannot be read by block .*Write it as Parquet"):
         find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
-    assert not (tmp_path / "staged" / "rows.parquet").exists()
+    assert not list((tmp_path / "staged").glob("*.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,37 @@ def test_csv_with_further_columns_is_refused(tmp_path):
         find_source([tmp_path], staged=tmp_path / "staged")
 
 
-def test_columns_in_names_of_folders_are_refused(tmp_path):
-    parquet(pd.DataFrame({"a": [1.0]}), tmp_path / "x=1" / "city=Rome", n_files=1)
-    with pytest.raises(ValueError, match=r"keeps the column 'x' in the names of its folders \('x=1'\)"):
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
+def test_names_of_folders_are_columns(tmp_path, monkeypatch, kind):
+    small_blocks(monkeypatch)
+    frame = clusters(90)[["a", "b", "colour"]]
+    frame["part"] = np.repeat([1, 2, 10], 30)
+    for (part, colour), rows in frame.groupby(["part", "colour"]):
+        folder = tmp_path / "in" / f"part={part}" / f"colour={colour}"
+        folder.mkdir(parents=True)
+        if kind == "csv":
+            rows[["a", "b"]].to_csv(folder / "rows.csv", index=False)
+        else:
+            getattr(rows[["a", "b"]].reset_index(drop=True), f"to_{kind}")(folder / f"rows.{kind}")
+    source = find_source([tmp_path / "in"], staged=tmp_path / "staged")
+    assert source.columns == ("a", "b", "part", "colour")
+    assert "colour" in source.texts
+    whole = pd.concat([part for block in source.blocks for _, part in block.frames()])
+    # As folders are sorted: by their names.
+    order = frame.assign(part=frame["part"].astype(str)).sort_values(["part", "colour"], kind="stable").index
+    expected = frame.loc[order, list(source.columns)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(whole, expected, check_dtype=False, check_index_type=False)
+    alone = pd.concat([part for block in source.blocks for _, part in block.frames(["colour"])])
+    assert alone["colour"].tolist() == expected["colour"].tolist()
+    # Below a folder its own name says nothing.
+    assert find_source([tmp_path / "in" / "part=1"], staged=tmp_path / "more").columns == ("a", "b", "colour")
+
+
+def test_folders_that_hold_other_columns_are_refused(tmp_path):
+    parquet(pd.DataFrame({"a": [1.0]}), tmp_path / "x=1", n_files=1)
+    parquet(pd.DataFrame({"a": [1.0]}), tmp_path / "y=1", n_files=1)
+    with pytest.raises(ValueError, match="do not both have the column 'x'"):
         find_source([tmp_path])
-    assert find_source([tmp_path / "x=1" / "city=Rome"]).n_rows == 1
 
 
 def test_what_has_no_blocks_is_refused(tmp_path):

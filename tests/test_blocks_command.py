@@ -16,7 +16,7 @@ import pytest
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest, parquet, small_blocks
 from whyclust.blocks.engines import Dask, Processes, ThisProcess
-from whyclust.command import by_block
+from whyclust.command import by_block, by_block_planning
 from whyclust.command.asking_blocks import how_by_block
 from whyclust.command.by_block import Asked, explain_by_block
 from whyclust.command.cli import _exit_code
@@ -121,7 +121,7 @@ def test_a_fit_by_block_is_as_good_as_that_of_the_whole_table(folder, tmp_path):
 
 
 def test_the_report_of_drawn_rows_tells_of_all(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
     found = explain_by_block(
         [folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)), Asked({0: "first"})
     )
@@ -148,7 +148,7 @@ def test_a_page_without_rows_tells_of_all_but_very_few(tmp_path, monkeypatch):
         return made(page, *given, **options)
 
     monkeypatch.setattr(report.page, "page_data", noticed)
-    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
     small_blocks(monkeypatch)
     frame = clusters(n_rows=600)[[*COLUMNS, "colour", "group"]]
     frame.loc[[5, 300], "group"] = 9
@@ -310,7 +310,7 @@ def test_files_that_change_meanwhile_are_refused(folder, tmp_path, no_page):
 
 
 def test_an_audit_is_of_drawn_rows_and_says_so(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
     out = tmp_path / "out"
     arguments = ["explain", str(folder), "-k", "3", "--drop", "group", "--engine", "process", "--audit"]
     assert _exit_code([*arguments, "--out", str(out)]) == 0
@@ -348,7 +348,7 @@ def test_an_audit_of_all_rows_is_that_of_the_whole_table(tmp_path, no_page):
 
 
 def test_labels_are_audited(folder, tmp_path, monkeypatch, no_page):
-    monkeypatch.setattr(by_block, "SAMPLE_ROWS", 90)
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
     out = tmp_path / "out"
     found = explain_by_block([folder], out, ThisProcess(), Options(labels="group"), Asked(audit=True))
     assert "audited on a sample" in found.verdict[1]

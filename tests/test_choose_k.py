@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 import whyclust as wc
 from whyclust.cluster import choose_k
-from whyclust.cluster._k_paths import _steps_of_k_means, families, k_means_path, merge_centers
+from whyclust.cluster._k_paths import _moved, _steps_of_k_means, families, k_means_path, merge_centers
 from whyclust.cluster._one_lump import LUMPS, blurred, box, gaussian, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import BESIDE, BORDER, LEAST_SHARED, VALLEY, Tally
 
@@ -340,6 +340,22 @@ def test_steps_without_checks_are_those_of_k_means_number_by_number(monkeypatch)
             np.testing.assert_array_equal(found["steps"][k].labels, fit.labels)
             np.testing.assert_array_equal(found["steps"][k].scores(table), fit.scores(table))
             np.testing.assert_array_equal(found["steps"][k].depth, fit.depth)
+
+
+def test_steps_end_where_k_means_ends_them():
+    """Where centres creep, not the labels end the fit but its tolerance, a share of the columns' variance."""
+    from sklearn.cluster import KMeans
+
+    generator = np.random.default_rng(0)
+    X = generator.uniform(size=(3000, 2)) * [5.0, 0.5] + 7.0
+    start = X[:4].copy()
+    fit = KMeans(4, init=start, n_init=1, max_iter=30).fit(X)
+    assert 3 < fit.n_iter_ < 30
+    settled = KMeans(4, init=start, n_init=1, max_iter=30, tol=0.0).fit(X)
+    assert not np.array_equal(settled.cluster_centers_, fit.cluster_centers_)
+    ((centers, labels),) = _moved(X, [start], 0)
+    np.testing.assert_array_equal(centers, fit.cluster_centers_)
+    np.testing.assert_array_equal(labels, fit.labels_)
 
 
 def test_references_have_the_shape_of_the_table_and_no_clusters():

@@ -354,7 +354,7 @@ NEEDS = {".xlsx": "openpyxl", ".h5ad": "anndata"}
 
 # One process that has imported all it needs; each file is read by a copy of it, which tells how much it grew.
 READ = """
-import json, os, resource, sys
+import json, os, resource, signal, sys
 import numpy, pandas, pyarrow.parquet, pyarrow.feather
 import whyclust as wc
 from whyclust.datasets.places import read_arrays
@@ -368,6 +368,7 @@ readers = {"table": read_table, "load": wc.load, "arrays": read_arrays}
 for name, path, how in json.loads(sys.stdin.read()):
     process = os.fork()
     if process == 0:
+        signal.alarm(60)  # what should have been refused is read, and threads are lost in a fork
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             readers[how](wc.tables.files.Path(path))
@@ -379,7 +380,8 @@ for name, path, how in json.loads(sys.stdin.read()):
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         print(json.dumps([name, told, grown / 1024]), flush=True)
         os._exit(0)
-    os.waitpid(process, 0)
+    if os.waitpid(process, 0)[1]:
+        sys.exit(f"reading {name} did not end")
 """
 
 

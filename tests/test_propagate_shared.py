@@ -178,3 +178,22 @@ def test_finite_numbers_whose_sum_is_not_are_finite():
     for bad in (torch.nan, torch.inf, -torch.inf):
         assert not all_finite(torch.tensor([1.0, bad, largest]))
     assert not all_finite(torch.tensor([torch.inf, -torch.inf]))
+
+
+@pytest.mark.parametrize("changed", ["weight", "bias", "apply", None])
+def test_what_has_passed_a_layer_is_not_taken_for_a_changed_one(changed):
+    """A rule may put other weights, another bias or another map into the layer that was passed."""
+    torch.manual_seed(1)
+    layer, inputs = Affine(torch.rand(5, 7), torch.rand(5), nn.functional.linear), torch.rand(ROWS, 7)
+    layer = replace(layer, passed=layer.passing(inputs))
+    assert layer.passing(inputs) is layer.passed
+    assert layer.passing(inputs.clone()) is not layer.passed
+    other = {
+        "weight": {"weight": layer.weight.clamp(min=0.5)},
+        "bias": {"bias": None},
+        "apply": {"apply": lambda x, w: 2 * nn.functional.linear(x, w)},
+        None: {},
+    }[changed]
+    rule = replace(layer, **other)
+    assert torch.allclose(rule.passing(inputs).outputs, rule(inputs))
+    assert (rule.passing(inputs) is layer.passed) == (changed is None)

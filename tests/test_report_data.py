@@ -103,6 +103,21 @@ def test_distributions_count_every_row_once(page, explained):
         ] == sizes
 
 
+def test_what_is_drawn_of_a_pair_has_its_distributions(monkeypatch):
+    """The page draws six columns of a pair, also those that are not among the strongest of a cluster."""
+    from whyclust.report.data import clusters as of_clusters
+
+    monkeypatch.setattr(of_clusters, "DRAWN", 1)
+    way = 6.0 * 0.9 ** np.arange(9)
+    rows = np.repeat([[0.0], [1.0]], 12, axis=0) * way + np.random.default_rng(0).normal(size=(24, 9)) * 0.01
+    values, _ = read(render(wc.explain(KMeans(2, n_init=1, random_state=0).fit(rows), rows)))
+    pairs = values["pairs"]["pairs"]
+    assert all(len(pair["columns"]) > 6 for pair in pairs)
+    assert {int(column) for column in values["distributions"]} == {
+        column for pair in pairs for column in pair["columns"][:6]
+    }
+
+
 def test_the_same_rows_give_the_same_page(page, explained):
     assert render(explained) == page
 

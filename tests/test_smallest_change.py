@@ -25,6 +25,7 @@ from whyclust.answers._bent import BentBorder
 from whyclust.answers._changeable import Asked, Changeable
 from whyclust.answers._projection import _linear_program, nearest, sparsest
 from whyclust.answers._regions import Piece
+from whyclust.answers._whole import Encoded
 from whyclust.answers.smallest_change import _one
 from whyclust.cluster import ClusteringModuleEM, KernelKMeans, PrototypeSurrogate, SoftKMeans
 
@@ -733,3 +734,31 @@ def test_the_steepest_columns_move_as_a_linear_program_says():
         if found is not None:
             assert abs(np.abs(found).sum() - np.abs(expected).sum()) < 1e-12
             assert normal @ found >= piece.levels[0] - 1e-12
+
+
+def test_of_whole_numbers_with_one_code_the_nearest_to_the_rows_own_is_meant():
+    """Beyond the limit of a column many numbers have one code."""
+    codes = np.minimum(np.arange(6.0), 2.0)
+    assert [Encoded(np.arange(6.0), codes, own).value(2.0) for own in (0.0, 3.0, 9.0)] == [2.0, 3.0, 5.0]
+    assert Encoded(np.arange(6.0), codes, np.nan).value(2.0) == 2.0
+    # Rounding makes no other code of it, but another number does.
+    assert Encoded(np.arange(6.0), codes, 5.0).value(2.0 + 1e-13) == 5.0
+    assert Encoded(np.arange(6.0), codes, 5.0).value(1.2) == 1.0
+
+
+def test_within_the_data_a_gap_may_keep_what_it_was_filled_with():
+    """No row has this number, but the row begins there: it need not move into the range of the others."""
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": generator.normal(size=60), "b": generator.uniform(1, 2, size=60)})
+    frame["a"] += np.repeat([0.0, 6.0], 30)
+    frame.loc[0, "b"] = np.nan
+    filled = make_column_transformer(
+        (SimpleImputer(strategy="constant", fill_value=4.0), ["b"]), remainder="passthrough"
+    )
+    ex = wc.explain(make_pipeline(filled, KMeans(2, n_init=1, random_state=0)).fit(frame), frame)
+    subject = ex.origin.network, ex.origin.network.match(ex.origin.table)
+    row = Changeable(*subject, 0, Asked(within_data=True))
+    low, high = (dict(zip(row.net.features.sources[row.movable], end, strict=True)) for end in row.box)
+    assert high[1] == 4.0
+    assert low[1] == frame["b"].min()
+    assert high[0] == frame["a"].max()

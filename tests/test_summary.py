@@ -122,3 +122,18 @@ def test_a_name_does_not_say_low_where_the_sentence_says_above():
     assert one.name == "high age"
     # Income is low here, too, but has less than a quarter of the relevance of age.
     assert ex.summary()[ex.labels[0]].name == "low age"
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.5, True), (0.35, True), (0.15, False)])
+def test_clusters_are_called_by_columns_with_a_quarter_of_the_strongest_relevance(share, named):
+    """Relevance of k-means is as the squares of the distances between the centres."""
+    way = np.array([4.0, 4.0 * np.sqrt(share)])
+    noise = np.random.default_rng(0).normal(size=(40, 2)) * 0.01
+    table = pd.DataFrame(np.repeat([[0.0], [1.0]], 20, axis=0) * way + noise, columns=["age", "income"])
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(table), table)
+    for one in ex.summary():
+        assert one.features["fraction"].min() / one.features["fraction"].max() == pytest.approx(
+            share, abs=0.02
+        )
+        assert "age" in one.name
+        assert ("income" in one.name) == named

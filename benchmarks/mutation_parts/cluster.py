@@ -213,4 +213,16 @@ CLUSTER = (
         "mean = 0.0 * table.mean(axis=0)",
         "test_deep_clustering_module.py -k em",
     ),
+    Mutation(
+        "centres creep on where k-means has ended",
+        "tolerance = KMeans().tol * np.mean(np.var(X, axis=0))",
+        "tolerance = 0.0",
+        "test_choose_k.py -k steps_end",
+    ),
+    Mutation(
+        "fits end by a share of no column's variance",
+        "tolerance = KMeans().tol * np.mean(np.var(X, axis=0))",
+        "tolerance = KMeans().tol * np.mean(np.var(X))",
+        "test_choose_k.py -k steps_end",
+    ),
 )

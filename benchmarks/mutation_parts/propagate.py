@@ -99,4 +99,22 @@ PROPAGATE = (
         "share",
         "test_propagate.py -k 'twice or forward'",
     ),
+    Mutation(
+        "other weights are those that were passed",
+        "self.weight is layer.weight and self.bias is layer.bias",
+        "self.bias is layer.bias",
+        "test_propagate_shared.py -k not_taken_for",
+    ),
+    Mutation(
+        "another bias is the one that was passed",
+        "self.weight is layer.weight and self.bias is layer.bias",
+        "self.weight is layer.weight",
+        "test_propagate_shared.py -k not_taken_for",
+    ),
+    Mutation(
+        "another map is the one that was passed",
+        "self.bias is layer.bias and self.apply is layer.apply",
+        "self.bias is layer.bias",
+        "test_propagate_shared.py -k not_taken_for",
+    ),
 )

@@ -345,4 +345,28 @@ TELLING = (
         'error), "to"',
         "test_report.py -k whiskers",
     ),
+    Mutation(
+        "names have columns of the strongest relevance only",
+        "_NAMING = 0.25",
+        "_NAMING = 0.6",
+        "test_summary.py -k quarter_of",
+    ),
+    Mutation(
+        "names have columns of little relevance",
+        "_NAMING = 0.25",
+        "_NAMING = 0.1",
+        "test_summary.py -k quarter_of",
+    ),
+    Mutation(
+        "a pair has fewer distributions than are drawn",
+        "DUELS, MOST_DRAWN = 6, 200",
+        "DUELS, MOST_DRAWN = 5, 200",
+        "test_report_data.py -k drawn_of_a_pair",
+    ),
+    Mutation(
+        "a pair has distributions that nobody draws",
+        "DUELS, MOST_DRAWN = 6, 200",
+        "DUELS, MOST_DRAWN = 60, 200",
+        "test_report_data.py -k drawn_of_a_pair",
+    ),
 )

@@ -226,6 +226,24 @@ ANSWERS = (
         "series.isin(self.categories).to_numpy()",
         "test_rules.py",
     ),
+    Mutation(
+        "of whole numbers with one code the first is meant",
+        "same[0] if np.isnan(self.own) else same[np.abs(same - self.own).argmin()]",
+        "same[0]",
+        "test_smallest_change.py -k with_one_code",
+    ),
+    Mutation(
+        "rounding makes another code",
+        "same = self.values[away <= away.min() + 1e-12 * (1.0 + abs(code))]",
+        "same = self.values[away <= 0.0]",
+        "test_smallest_change.py -k with_one_code",
+    ),
+    Mutation(
+        "a gap must move into the range of the data",
+        "reached = (*self.ranges[column], float(self.start[position]))",
+        "reached = self.ranges[column]",
+        "test_smallest_change.py -k may_keep_what",
+    ),
 )
 COMMAND = (
     Mutation(

@@ -66,7 +66,7 @@ def blocks(told: dict[str, Any], clock: Clock) -> dict[str, Any]:
 
     engine = engine_of(told["engine"], workers=told.get("workers"))
     network = load(told["model"]) if told.get("model") else None
-    options = Options(k=told["clusters"], method=told.get("method", "kmeans"))
+    options = Options(k=told["clusters"], method=_method(told.get("support")))
     if network is not None:
         options = Options()
     folder, out = Path(told["folder"]), Path(told["out"])
@@ -74,6 +74,22 @@ def blocks(told: dict[str, Any], clock: Clock) -> dict[str, Any]:
     engine.close()
     computed = json.loads((out / "summary.json").read_text())["computed"]
     return {"iterations": computed.get("iterations"), "inertia": computed.get("inertia")}
+
+
+def _method(support: int | None) -> str:
+    """k-means, or kernel k-means with so many support vectors a cluster, under a name of its own."""
+    from whyclust.command.clusterers import clusterer
+
+    if support is None:
+        return "kmeans"
+
+    @clusterer(f"kernel {support}")
+    def _kernel_k_means(k: int, seed: int) -> Any:
+        from whyclust.cluster import KernelKMeans
+
+        return KernelKMeans(n_clusters=k, n_support=support, n_init=1, random_state=seed)
+
+    return f"kernel {support}"
 
 
 def memory(told: dict[str, Any], clock: Clock) -> dict[str, Any]:

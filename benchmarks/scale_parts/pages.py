@@ -15,6 +15,8 @@ OF_ROWS = {
     "relevance and its files": ("explaining",),
     "typical rows and cluster files": ("typical rows",),
 }
+# What asks the network of kernel k-means, and what fits it to drawn rows.
+OF_SUPPORT, OF_FIT = ("beta", "explaining"), ("clustering",)
 MANY = 1_000_000_000
 
 
@@ -34,7 +36,8 @@ def exponent(sizes: list[float], values: list[float]) -> float:
 
 
 def page(result: dict[str, Any]) -> str:
-    runs = list(result["runs"].values())
+    every = list(result["runs"].values())
+    runs = [run for run in every if "support" not in run]
     lines = [
         "# Tables larger than memory",
         "",
@@ -42,9 +45,10 @@ def page(result: dict[str, Any]) -> str:
         "Every run has a process of its own; seconds are those of the processor, so that other work on the "
         "machine counts little. One thread.",
         "",
-        *_all(runs),
+        *_all(every),
         *_compared(runs),
         *_grows(runs),
+        *_support([run for run in every if "support" in run]),
         *_stages(runs),
         *_extrapolated(runs),
     ]
@@ -61,6 +65,7 @@ def _all(runs: list[dict[str, Any]]) -> list[str]:
         how = "all rows at once" if run["how"] == "memory" else f"by block, {run['engine']}"
         how += f" ({run['workers']})" if "workers" in run else ""
         how += ", by a model" if run.get("by_model") else ""
+        how += f", kernel k-means, p = {run['support']}" if "support" in run else ""
         worker = f"{run['worker_megabytes']:.0f}" if run["engine"] == "processes" else ""
         lines.append(
             f"| {how} | {run['rows']:,} | {run['columns']} | {run['clusters']} | {run['cpu_seconds']:.1f} | "
@@ -142,6 +147,37 @@ def _grows(runs: list[dict[str, Any]]) -> list[str]:
         *lines,
         "",
         *_workers(runs),
+    ]
+
+
+def _support(runs: list[dict[str, Any]]) -> list[str]:
+    """Kernel k-means compares each row with p support vectors a cluster."""
+    runs = sorted(runs, key=lambda run: run["support"])
+    if len(runs) < 2:
+        return []
+    sizes = [run["support"] for run in runs]
+    parts = {
+        "CPU seconds of β and relevance": [seconds(run, OF_SUPPORT) for run in runs],
+        "CPU seconds of the fit": [seconds(run, OF_FIT) for run in runs],
+        "CPU seconds of the whole job, with its report": [run["cpu_seconds"] for run in runs],
+        "resident, MB": [run["resident_megabytes"] for run in runs],
+    }
+    usual = runs[0]
+    return [
+        "## Support vectors",
+        "",
+        f"Kernel k-means with p support vectors a cluster, {usual['rows']:,} rows of {usual['columns']} "
+        f"columns, {usual['clusters']} clusters. It is fitted to at most 5,000 drawn rows, from one start. "
+        "All rows are compared with all support vectors. What any row costs, reading and writing it, is in "
+        "the seconds: with few support vectors it is most of them.",
+        "",
+        f"| p = {', '.join(map(str, sizes))} | measured | exponent |",
+        "|---|---|---|",
+        *(
+            f"| {name} | {', '.join(f'{value:.1f}' for value in values)} | {exponent(sizes, values):.2f} |"
+            for name, values in parts.items()
+        ),
+        "",
     ]
 
 

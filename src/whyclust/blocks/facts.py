@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from whyclust.blocks.source import Block
 from whyclust.columns import ColumnFacts, column_facts
-from whyclust.columns.facts import scattered
+from whyclust.columns.facts import NUMBERS, as_numbers, scattered
+from whyclust.columns.meaning import IDENTIFIER, meaning_of
+from whyclust.moments.distinct import Distinct
 from whyclust.moments.merging import merge
+from whyclust.tables.tidying import GapNumbers
 
 # Rows that are drawn across all blocks: for choosing k, for starts, and for the report.
 SAMPLE_ROWS = 20_000
@@ -34,11 +37,17 @@ class FactsState:
         Columns that are kept of drawn rows only: ids, labels.
     share : float
         Share of the rows that are drawn.
+    ids : str or None
+        The column that names the rows.
+    words : tuple of (column, text)
+        Texts whose rows are counted.
     """
 
     features: tuple[str, ...]
     beside: tuple[str, ...]
     share: float
+    ids: str | None = None
+    words: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +61,20 @@ class BlockFacts:
         Columns with too many different texts.
     sample : pandas.DataFrame
         The rows that were drawn, under their numbers.
+    distinct : dict of str to Distinct
+        Of columns that may name the rows.
+    gaps : dict of str to GapNumbers
+        Of columns of numbers.
+    n_words : ndarray
+        Rows of each of the state's words.
     """
 
     facts: dict[str, ColumnFacts]
     varied: tuple[str, ...]
     sample: pd.DataFrame
+    distinct: dict[str, Distinct] = field(default_factory=dict)
+    gaps: dict[str, GapNumbers] = field(default_factory=dict)
+    n_words: NDArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __add__(self, other: BlockFacts) -> BlockFacts:
         return total([self, other])
@@ -68,23 +86,52 @@ class BlockFacts:
             "varied": list(self.varied),
             "rows": np.asarray(self.sample.index, dtype=np.int64),
             "sample": self.sample.reset_index(drop=True),
+            "distinct": self.distinct,
+            "gaps": self.gaps,
+            "n_words": self.n_words,
         }
 
     @classmethod
     def of_parts(cls, parts: dict[str, Any]) -> BlockFacts:
         """From what a file has kept."""
         sample = parts["sample"].set_axis(pd.Index(parts["rows"]), axis=0)
-        return cls(parts["facts"], tuple(parts["varied"]), sample)
+        return cls(
+            parts["facts"], tuple(parts["varied"]), sample, parts["distinct"], parts["gaps"], parts["n_words"]
+        )
 
 
 def block_facts(block: Block, state: FactsState) -> dict[str, Any]:
     """The stage: facts of a block, and its drawn rows."""
-    wanted = [*state.features, *(name for name in state.beside if name not in state.features)]
+    kept = list(dict.fromkeys([*state.features, *state.beside]))
+    wanted = list(dict.fromkeys([*kept, *(name for name, _ in state.words)]))
     found = []
     for first, frame in block.frames(wanted):
-        facts = {name: _bounded(one) for name, one in column_facts(frame, state.features, first).items()}
-        found.append(BlockFacts(facts, (), frame[drawn(frame.index.to_numpy(), state.share)]))
+        known = facts_of(frame, state.features, first)
+        if state.ids is not None:
+            known.distinct[state.ids] = Distinct.of(frame[state.ids].dropna())
+        found.append(
+            replace(
+                known,
+                sample=frame.loc[drawn(frame.index.to_numpy(), state.share), kept],
+                n_words=np.array([(frame[name] == word).sum() for name, word in state.words], dtype=np.int64),
+            )
+        )
     return total(found).to_parts()
+
+
+def facts_of(frame: pd.DataFrame, names: Sequence[str], first_row: int) -> BlockFacts:
+    """What is known of columns of some rows; none of these is drawn."""
+    facts = column_facts(frame, names, first_row)
+    distinct, gaps = {}, {}
+    for name, one in facts.items():
+        if one.texts is not None:
+            distinct[name] = Distinct.of(list(one.texts.counts), list(one.texts.counts.values()))
+        elif one.kind == NUMBERS:
+            gaps[name] = GapNumbers.of(as_numbers(frame[name]))
+            if meaning_of(name) == IDENTIFIER:
+                distinct[name] = Distinct.of(frame[name].dropna())
+    facts = {name: _bounded(one) for name, one in facts.items()}
+    return BlockFacts(facts, (), frame.iloc[:0], distinct, gaps)
 
 
 def total(parts: Iterable[BlockFacts]) -> BlockFacts:
@@ -92,13 +139,29 @@ def total(parts: Iterable[BlockFacts]) -> BlockFacts:
     facts: dict[str, ColumnFacts] = {}
     varied: dict[str, None] = {}
     samples: list[pd.DataFrame] = []
+    distinct: dict[str, Distinct] = {}
+    gaps: dict[str, GapNumbers] = {}
+    n_words: Any = 0
     for part in parts:
         merged = merge(facts, part.facts)
         varied |= dict.fromkeys(part.varied)
         varied |= {name: None for name, one in merged.items() if _is_varied(one)}
         facts = {name: one for name, one in merged.items() if name not in varied}
         samples.append(part.sample)
-    return BlockFacts(facts, tuple(varied), pd.concat(samples))
+        distinct, gaps = merge(distinct, part.distinct), merge(gaps, part.gaps)
+        n_words = n_words + part.n_words
+    return BlockFacts(facts, tuple(varied), pd.concat(samples), distinct, gaps, n_words)
+
+
+def told_apart(facts: BlockFacts) -> dict[str, ColumnFacts]:
+    """The facts, with what the followed values say of columns called like identifiers: all are different."""
+    found = {}
+    for name, one in facts.facts.items():
+        known = facts.distinct.get(name)
+        if one.numbers is not None and known is not None and not known.repeats and known.n_rows == one.n_rows:
+            one = replace(one, numbers=replace(one.numbers, different=np.empty(0)))
+        found[name] = one
+    return found
 
 
 def _is_varied(facts: ColumnFacts) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whyclust.blocks.partitions import Key, filled, keys_of, with_keys
 from whyclust.columns.plan import listed
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from whyclust.blocks.reading import BlockReading
 
 # Numbers of a block: smaller row groups are put together, larger ones are a block each.
 BLOCK_NUMBERS = 20_000_000
@@ -20,6 +23,8 @@ BLOCK_NUMBERS = 20_000_000
 BATCH_NUMBERS = 5_000_000
 # Bytes of each column of a row group that are read at a time.
 COLUMN_BYTES = 1 << 18
+# Rows that are read at a time on the way to the last one.
+LAST_ROWS = 10_000
 PARQUET, ARROW, CSV = "Parquet", "Arrow", "CSV"
 KINDS = {
     ".parquet": PARQUET,
@@ -43,6 +48,11 @@ class Piece:
     start, stop : int
         The first group, and the one behind the last.
     n_rows : int
+        Rows behind these are left out.
+    keys : tuple of (column, value, type)
+        Columns that the names of its folders hold.
+    ends : bool
+        Whether the file ends with it.
     """
 
     path: str
@@ -50,9 +60,32 @@ class Piece:
     start: int
     stop: int
     n_rows: int
+    keys: tuple[Key, ...] = ()
+    ends: bool = False
 
     def batches(self, most: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """The rows, at most so many at a time."""
+        left = self.n_rows
+        held = {name for name, *_ in self.keys}
+        inside = None if columns is None else [name for name in columns if name not in held]
+        for batch in self._stored(most, inside):
+            batch = batch if batch.num_rows <= left else batch.slice(0, left)
+            left -= batch.num_rows
+            yield filled(batch, self.keys, columns) if self.keys else batch
+
+    def last_row(self, columns: Sequence[str]) -> dict[str, Any]:
+        """What stands in some columns of the last row."""
+        found: dict[str, Any] = {}
+        for group in range(self.stop - 1, self.start - 1, -1):
+            for batch in replace(self, start=group, stop=group + 1)._stored(LAST_ROWS, columns):
+                if batch.num_rows:
+                    found = batch.slice(batch.num_rows - 1).to_pylist()[0]
+            if found:
+                break
+        return found
+
+    def _stored(self, most: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """What the file itself holds."""
         if self.kind == PARQUET:
             import pyarrow.parquet as pq
 
@@ -87,6 +120,8 @@ class Block:
     pieces : tuple of Piece
     batch_rows : int
         Rows that are in memory at a time.
+    reading : BlockReading or None
+        How texts become numbers; None where columns stay as the files have them.
     """
 
     number: int
@@ -94,6 +129,7 @@ class Block:
     n_rows: int
     pieces: tuple[Piece, ...]
     batch_rows: int
+    reading: BlockReading | None = None
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Batches as Arrow has them, each with the number of rows before it."""
@@ -101,7 +137,7 @@ class Block:
         for piece in self.pieces:
             for batch in piece.batches(self.batch_rows, columns):
                 if batch.num_rows:
-                    yield first, batch
+                    yield first, batch if self.reading is None else self.reading.of_batch(batch)
                 first += batch.num_rows
 
     def frames(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -125,6 +161,11 @@ class Source:
     kind : str
     index : tuple of str
         Columns that pandas kept as the names of the rows: they may name them, and are no features.
+    texts : tuple of str
+        Columns of text in the files.
+    delimiter : str
+        Of CSV: it tells what commas in numbers may mean.
+    notes : tuple of str
     """
 
     files: tuple[tuple[str, int, int], ...]
@@ -132,6 +173,30 @@ class Source:
     blocks: tuple[Block, ...]
     kind: str
     index: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    delimiter: str = ","
+    notes: tuple[str, ...] = ()
+
+    def read_by(self, reading: BlockReading) -> Source:
+        """The same with columns that are read."""
+        return replace(self, blocks=tuple(replace(block, reading=reading) for block in self.blocks))
+
+    def without_last_rows(self, paths: Collection[str]) -> Source:
+        """The same without the last row of some files."""
+        blocks: list[Block] = []
+        first = 0
+        for block in self.blocks:
+            pieces = [
+                replace(piece, n_rows=piece.n_rows - 1) if piece.ends and piece.path in paths else piece
+                for piece in block.pieces
+            ]
+            rows = sum(piece.n_rows for piece in pieces)
+            if rows:
+                blocks.append(
+                    replace(block, number=len(blocks), first_row=first, n_rows=rows, pieces=tuple(pieces))
+                )
+            first += rows
+        return replace(self, blocks=tuple(blocks))
 
     @property
     def n_rows(self) -> int:
@@ -152,20 +217,6 @@ def files_of(paths: Sequence[Path]) -> tuple[list[Path], str] | None:
         found += [one for one in inside if one.is_file() and not one.name.startswith((".", "_"))]
     kinds = {KINDS.get(path.suffix.lower()) for path in found}
     return (found, str(kinds.pop())) if len(kinds) == 1 and None not in kinds else None
-
-
-def refuse_partitions(paths: Sequence[Path], files: Sequence[Path]) -> None:
-    """Refuse folders whose names hold values of a column: no file has it."""
-    for path in paths:
-        for file in files:
-            if path.is_dir() and path in file.parents:
-                inside = file.relative_to(path).parent.parts
-                named = next((part for part in inside if "=" in part), None)
-                if named is not None:
-                    raise ValueError(
-                        f"'{path}' keeps the column '{named.partition('=')[0]}' in the names of its folders "
-                        f"('{named}'), which are not read by block: write it into the files as a column."
-                    )
 
 
 def marks_of(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
@@ -206,27 +257,50 @@ def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
             "Feather/Arrow or CSV files, or a folder with one kind of them."
         )
     files, kind = found
-    refuse_partitions(paths, files)
-    marks = marks_of(files)
+    marks, keys = marks_of(files), keys_of(paths, files, kind)
     if kind == CSV:
         if staged is None:
             raise ValueError("CSV has no blocks of its own: expected a folder for its rows as Parquet.")
-        from whyclust.blocks.staging import staged_csv
+        from whyclust.blocks.staging import about_csv, staged_csv
 
-        return replace(find_source([staged_csv(files, staged)]), files=marks, kind=CSV)
+        kept = staged_csv(files, staged)
+        told = dict(zip(kept, files, strict=True))
+        found_there = _source(kept, PARQUET, {one: keys.get(file, ()) for one, file in told.items()}, told)
+        delimiter, notes = about_csv(files[0], kept[0])
+        return replace(found_there, files=marks, kind=CSV, delimiter=delimiter, notes=notes)
+    return replace(_source(files, kind, keys, {}), files=marks)
+
+
+def _source(
+    files: Sequence[Path], kind: str, keys: Mapping[Path, tuple[Key, ...]], called: Mapping[Path, Path]
+) -> Source:
+    """The blocks of files that have some; `called` are their names in messages, where these are others."""
     pieces: list[Piece] = []
     first: Any = None
     for path in files:
         schema, groups = _groups(path, kind)
+        own = tuple(key for key in keys.get(path, ()) if key[0] not in schema.names)
+        schema = with_keys(schema, own)
         if first is None:
             first = schema
-        _refuse_other_columns(files[0], first, path, schema)
-        pieces += [Piece(str(path), kind, place, place + 1, rows) for place, rows in enumerate(groups)]
+        _refuse_other_columns(called.get(files[0], files[0]), first, called.get(path, path), schema)
+        pieces += [
+            Piece(str(path), kind, place, place + 1, rows, own, place == len(groups) - 1)
+            for place, rows in enumerate(groups)
+        ]
     names = tuple(str(name) for name in first.names)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two columns of '{files[0]}' are called '{twice}': expected names of their own.")
-    return Source(marks, names, _blocks(pieces, len(names)), kind, _index_of(first))
+    texts = tuple(field.name for field in first if _is_text(field.type))
+    return Source((), names, _blocks(pieces, len(names)), kind, _index_of(first), texts)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _index_of(schema: Any) -> tuple[str, ...]:
@@ -306,7 +380,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
     for piece in pieces:
         if found and found[-1].path == piece.path and found[-1].stop == piece.start:
             last = found.pop()
-            piece = replace(last, stop=piece.stop, n_rows=last.n_rows + piece.n_rows)
+            piece = replace(last, stop=piece.stop, n_rows=last.n_rows + piece.n_rows, ends=piece.ends)
         found.append(piece)
     return found
 

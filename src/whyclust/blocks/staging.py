@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from whyclust.columns.plan import listed
 from whyclust.saving.atomic import write_whole
 
 # Bytes that are parsed at a time; types of columns are told by the first of them.
@@ -15,56 +17,92 @@ _DELIMITERS = (",", ";", "\t", "|")
 _COMMA = re.compile(r'(^|[;\t|"])-?\d+,\d+($|[;\t|"])')
 # Lines that tell how numbers are written.
 _LINES = 100
+# What pandas takes for a gap, and the question mark, as where a table is read at once.
+_NO_VALUES = [
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
+    *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "?"),
+]
 
 
-def staged_csv(files: Sequence[Path], folder: Path) -> Path:
-    """Write the rows of CSV files to one Parquet file, unless it is there; return it.
+def staged_csv(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Write the rows of CSV files to Parquet files, unless they are there; return these.
 
     Parameters
     ----------
     files : sequence of pathlib.Path
         UTF-8 text with one line of names.
     folder : pathlib.Path
-        Where the Parquet file goes.
+        Where the Parquet files go.
     """
-    path = folder / "rows.parquet"
-    if not path.exists():
-        write_whole(path, lambda stream: _write(files, stream))
-    return path
+    kept: list[Path] = []
+    schema = None
+    for number, file in enumerate(files):
+        path = folder / f"rows-{number:06d}.parquet"
+        if not path.exists():
+            write_whole(path, partial(_write, file, files[0], schema))
+        schema = schema or _schema_of(path)
+        kept.append(path)
+    return kept
 
 
-def _write(files: Sequence[Path], stream: Any) -> None:
+def about_csv(file: Path, kept: Path) -> tuple[str, tuple[str, ...]]:
+    """The delimiter that tells what commas in texts mean, and what to say of those in numbers.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        The first of the CSV files.
+    kept : pathlib.Path
+        Its rows as Parquet.
+    """
+    import pyarrow as pa
+
+    delimiter, decimal = _written(file)
+    schema = _schema_of(kept)
+    numbers = [f"'{field.name}'" for field in schema if pa.types.is_floating(field.type)]
+    if decimal == ",":
+        return ";", (f"Commas were read as decimal marks in {listed(numbers)}.",) if numbers else ()
+    # Decimal points show that commas between digits separate thousands.
+    return "," if numbers else delimiter, ()
+
+
+def _schema_of(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(path)
+
+
+def _write(file: Path, first: Path, schema: Any, stream: Any) -> None:
     import pyarrow as pa
     import pyarrow.csv as text
     import pyarrow.parquet as pq
 
-    writer, schema = None, None
+    writer = None
+    delimiter, decimal = _written(file)
+    types: dict[str, Any] = {} if schema is None else {field.name: field.type for field in schema}
+    convert = text.ConvertOptions(
+        column_types=types, decimal_point=decimal, strings_can_be_null=True, null_values=_NO_VALUES
+    )
     try:
-        for file in files:
-            delimiter, decimal = _written(file)
-            types: dict[str, Any] = {} if schema is None else {field.name: field.type for field in schema}
-            convert = text.ConvertOptions(column_types=types, decimal_point=decimal, strings_can_be_null=True)
-            try:
-                with text.open_csv(
-                    file,
-                    read_options=text.ReadOptions(block_size=PARSED),
-                    parse_options=text.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                    convert_options=convert,
-                ) as batches:
-                    if schema is None:
-                        schema = batches.schema
-                        writer = pq.ParquetWriter(stream, schema)
-                    _refuse_more(files[0], schema.names, file, batches.schema.names)
-                    for batch in batches:
-                        if batch.num_rows:
-                            writer.write_batch(batch.select(schema.names).cast(schema))  # type: ignore[union-attr]
-            except (pa.ArrowException, KeyError, OSError) as error:
-                reason = " ".join(str(error).split())
-                raise ValueError(
-                    f"'{file}' cannot be read by block ({reason}): expected CSV in UTF-8 whose columns are "
-                    "written alike from the first row to the last. Write it as Parquet, where columns have "
-                    "types."
-                ) from error
+        with text.open_csv(
+            file,
+            read_options=text.ReadOptions(block_size=PARSED),
+            parse_options=text.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=convert,
+        ) as batches:
+            schema = batches.schema if schema is None else schema
+            _refuse_more(first, schema.names, file, batches.schema.names)
+            writer = pq.ParquetWriter(stream, schema)
+            for batch in batches:
+                if batch.num_rows:
+                    writer.write_batch(batch.select(schema.names).cast(schema))
+    except (pa.ArrowException, KeyError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"'{file}' cannot be read by block ({reason}): expected CSV in UTF-8 whose columns are "
+            "written alike from the first row to the last. Write it as Parquet, where columns have "
+            "types."
+        ) from error
     finally:
         if writer is not None:
             writer.close()

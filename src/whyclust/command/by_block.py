@@ -23,16 +23,14 @@ from whyclust.blocks.explaining import (
     block_rows,
     block_typical,
 )
-from whyclust.blocks.facts import SAMPLE_ROWS, VARIED, BlockFacts, FactsState, block_facts, total
 from whyclust.blocks.job import Job, digest_of
 from whyclust.blocks.lock import locked
 from whyclust.blocks.source import Source, files_of, find_source, marks_of
-from whyclust.columns import TablePlan, plan_columns
-from whyclust.columns.plan import listed
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
 from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
+from whyclust.command.by_block_planning import gathered, plan_blocks
 from whyclust.command.clusterers import check
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
@@ -42,8 +40,6 @@ from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
-from whyclust.tables.plan import candidates
-from whyclust.tables.repeats import repeats
 from whyclust.telling.summary import Summary, summary_of
 
 Progress = Callable[[str], None]
@@ -148,14 +144,11 @@ def _fitted(
     job: Job, source: Source, engine: Engine, options: Options, asked: Asked, progress: Progress
 ) -> Found:
     options = _checked(options, source)
-    facts = _facts(job, source, options, engine)
-    plan = _planned(facts, options)
-    notes = [
-        *_notes(source, len(facts.sample), engine),
-        *plan.notes,
-    ]
+    planned = plan_blocks(job, source, options, engine)
+    source, plan, sample = planned.source, planned.plan, planned.sample
+    notes = [*_notes(source, len(sample), engine), *planned.notes, *plan.notes]
     if options.labels is None:
-        fit = fit_blocks(job, source, engine, plan, facts.sample, options, progress)
+        fit = fit_blocks(job, source, engine, plan, sample, options, progress)
     else:
         fit = fit_block_labels(job, source, engine, plan, options, progress)
     explainer = Explainer(
@@ -166,7 +159,15 @@ def _fitted(
         parts = job.run("beta", block_evidence, source.blocks, explainer, engine)
         evidence: EvidenceMoments = reduce(add, parts)
         explainer = replace(explainer, network=replace(fit.network, beta=evidence.stiffness()))
-    return _explained(job, source, engine, options, asked, explainer, fit, notes, facts.sample, progress)
+    return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
+
+
+def _checked(options: Options, source: Source) -> Options:
+    """The options with the names of columns as the table has them."""
+    for name in options.not_features:
+        if name not in source.columns:
+            raise ValueError(unknown_column(name, source.columns))
+    return column_names(options, source.columns)
 
 
 def _by_model(
@@ -186,9 +187,9 @@ def _by_model(
     if options.id_column is not None and options.id_column not in source.columns:
         raise ValueError(unknown_column(options.id_column, source.columns))
     beside = [options.id_column] if options.id_column else []
-    state = FactsState((), tuple(dict.fromkeys([*network.feature_names, *beside])), _share(source))
-    parts = job.run("sample", block_facts, source.blocks, state, engine)
-    sample = total(BlockFacts.of_parts(part) for part in parts).sample
+    read = tuple(dict.fromkeys([*network.feature_names, *beside]))
+    source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
+    sample = facts.sample
     explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
     fit = BlockFit(
         network,
@@ -196,51 +197,8 @@ def _by_model(
         headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
         told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
     )
-    notes = _notes(source, len(sample), engine)
+    notes = [*_notes(source, len(sample), engine), *told]
     return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
-
-
-def _checked(options: Options, source: Source) -> Options:
-    """The options with the names of columns as the table has them."""
-    for name in options.not_features:
-        if name not in source.columns:
-            raise ValueError(unknown_column(name, source.columns))
-    return column_names(options, source.columns)
-
-
-def _share(source: Source) -> float:
-    return min(1.0, SAMPLE_ROWS / source.n_rows)
-
-
-def _facts(job: Job, source: Source, options: Options, engine: Engine) -> BlockFacts:
-    aside = [*options.not_features, *source.index]
-    names = candidates(source.columns, columns=options.columns or None, drop=options.drop, aside=aside)
-    state = FactsState(tuple(names), tuple(options.not_features), _share(source))
-    parts = job.run("facts", block_facts, source.blocks, state, engine)
-    return total(BlockFacts.of_parts(part) for part in parts)
-
-
-def _planned(facts: BlockFacts, options: Options) -> TablePlan:
-    """What becomes of the columns; which of them say the same is told by the drawn rows."""
-    columns = options.columns or ()
-    plan = plan_columns(facts.facts, asked=columns, scale=options.scale)
-    names = [column.name for column in plan.columns]
-    repeated = {} if columns else repeats(facts.sample, names)
-    notes = []
-    if repeated:
-        others = {name: found for name, found in facts.facts.items() if name not in repeated}
-        plan = plan_columns(others, asked=columns, scale=options.scale)
-        told = listed([f"'{name}' (as '{other}')" for name, other in repeated.items()])
-        notes.append(
-            f"Columns that say the same as another, in all of {len(facts.sample):,} drawn rows, were left "
-            f"out: {told}."
-        )
-    dropped = {name: f"says the same as '{other}'" for name, other in repeated.items()}
-    if facts.varied:
-        told = listed([f"'{name}'" for name in facts.varied])
-        notes.append(f"Columns left out: {told} ({VARIED}).")
-    dropped |= dict.fromkeys(facts.varied, VARIED)
-    return replace(plan, dropped={**plan.dropped, **dropped}, notes=[*plan.notes, *notes])
 
 
 def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:

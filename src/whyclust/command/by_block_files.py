@@ -143,7 +143,8 @@ def write_found(
     notes = [*notes, *fit.notes, *audited["notes"]]
     names = {one.cluster: one.name for one in summary}
     if plan is not None:
-        network = replace(network, reading=Reading.of(plan, {}))
+        reading = source.blocks[0].reading
+        network = replace(network, reading=Reading.of(plan, {} if reading is None else reading.spellings))
     if not job.kept("moving"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)

@@ -78,7 +78,7 @@ def gather(
     """
     notes = [*rows.notes, *plan.notes]
     if rows.options.id_column is None and plan.identifiers:
-        notes.append(_identifier_note(plan.identifiers))
+        notes.append(identifier_note(plan.identifiers))
     notes += [*rows.names.notes, *warned]
     # New rows will be read as these were, and their clusters called the same.
     network = replace(
@@ -138,7 +138,8 @@ def _computed(
     }
 
 
-def _identifier_note(names: list[str]) -> str:
+def identifier_note(names: list[str]) -> str:
+    """Say that rows can be named by a column that was left out."""
     one = f"Column '{names[0]}'" if len(names) == 1 else f"A column such as '{names[0]}'"
     return (
         f"{one} can name the rows: --id-column '{names[0]}'. It is used as a feature only if it is "

@@ -85,6 +85,11 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = [one for one in sorted(path.iterdir()) if one.is_file() and not one.name.startswith((".", "_"))]
     tables = [one for one in found if _ending(one) in KIND_OF_SUFFIX]
+    if not tables and any("=" in one.name for one in path.iterdir() if one.is_dir()):
+        raise ValueError(
+            f"'{path}' keeps columns in the names of its folders, which are read by block: add --engine "
+            "process."
+        )
     if not tables:
         raise ValueError(
             f"'{path}' is a folder without a table: expected files that end in .csv, .parquet or the like."

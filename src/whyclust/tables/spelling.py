@@ -112,6 +112,20 @@ class Spelling:
 
         Texts that are all written with the other decimal mark are read with that.
         """
+        bare, factors, unread = self._bares(texts)
+        comma = _fitting([one for one in bare if one is not None], bool(self.comma))
+        return self._values(bare, factors, unread, comma)
+
+    def read_part(self, texts: Sequence[str]) -> tuple[NDArray, NDArray]:
+        """The same of a part of a column: its decimal mark is that of the column, whatever the part shows.
+
+        >>> Spelling(comma=False).read(["1,25"])[0], Spelling(comma=False).read_part(["1,25"])[0]
+        (array([1.25]), array([nan]))
+        """
+        return self._values(*self._bares(texts), bool(self.comma))
+
+    def _bares(self, texts: Sequence[str]) -> tuple[list[str | None], NDArray, NDArray]:
+        """The numbers alone, what they are multiplied with, and which texts are none."""
         bare: list[str | None] = [None] * len(texts)
         factors, unread = np.ones(len(texts)), np.zeros(len(texts), dtype=bool)
         for place, text in enumerate(texts):
@@ -121,9 +135,12 @@ class Spelling:
             unread[place] = found is None
             if found is not None:
                 bare[place], factors[place] = found
-        written = [one for one in bare if one is not None]
-        comma = _fitting(written, bool(self.comma))
-        values = np.full(len(texts), np.nan)
+        return bare, factors, unread
+
+    def _values(
+        self, bare: list[str | None], factors: NDArray, unread: NDArray, comma: bool
+    ) -> tuple[NDArray, NDArray]:
+        values = np.full(len(bare), np.nan)
         for place, one in enumerate(bare):
             if one is not None:
                 values[place] = _number(one, comma)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+from whyclust.saving.registry import saved
 
 _TOTAL = re.compile(
     r"(grand )?(total|totals|sum|subtotal|average|mean|summe|gesamt|gesamtsumme|totaal|total general)\s*:?",
@@ -17,6 +21,94 @@ GAP_NUMBERS = (-99999.0, -9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.
 # Such a number is so many times as far from the others as these are from each other.
 _FAR = 2.0
 _FEWEST = 10
+# A table of fewer rows has no total below it.
+FEWEST_ABOVE = 3
+
+
+@saved(alone=False)
+@dataclass(frozen=True, eq=False)
+class GapNumbers:
+    """Which numbers of a column may stand for a gap, and how the others lie; those of parts add up.
+
+    Attributes
+    ----------
+    counts : ndarray
+        How often each of `GAP_NUMBERS` is there.
+    n_others : int
+        Finite numbers that are none of them.
+    lowest, highest : float
+        Of these.
+
+    Examples
+    --------
+    >>> parts = GapNumbers.of(np.arange(15.0, 25.0)), GapNumbers.of(np.array([-999.0, np.nan, -999.0]))
+    >>> (parts[0] + parts[1]).gaps()
+    {-999.0: 2}
+    """
+
+    counts: NDArray
+    n_others: int
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, numbers: NDArray) -> GapNumbers:
+        """Of some rows, NaN for gaps."""
+        finite = numbers[np.isfinite(numbers)]
+        counts = np.zeros(len(GAP_NUMBERS), dtype=np.int64)
+        # Most columns have no number as large as the smallest of these.
+        if len(finite) and max(-finite.min(), finite.max()) >= min(map(abs, GAP_NUMBERS)):
+            found = np.isin(finite, GAP_NUMBERS)
+            if found.any():
+                counts[:] = [(finite[found] == gap).sum() for gap in GAP_NUMBERS]
+                finite = finite[~found]
+        lowest, highest = finite.min(initial=np.inf), finite.max(initial=-np.inf)
+        return cls(counts, len(finite), float(lowest), float(highest))
+
+    def __add__(self, other: GapNumbers) -> GapNumbers:
+        return GapNumbers(
+            self.counts + other.counts,
+            self.n_others + other.n_others,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
+
+    def gaps(self) -> dict[float, int]:
+        """The numbers that are far from all others, each with how often it is there."""
+        there = {
+            gap: int(count) for gap, count in zip(GAP_NUMBERS, self.counts.tolist(), strict=True) if count
+        }
+        found: dict[float, int] = {}
+        for gap in list(there):
+            count = there.pop(gap)
+            lowest, highest = min([self.lowest, *there]), max([self.highest, *there])
+            away = lowest - gap if gap < lowest else gap - highest
+            enough = self.n_others + sum(there.values()) >= _FEWEST and lowest != highest
+            if enough and away > _FAR * (highest - lowest):
+                found[gap] = count
+            else:
+                there[gap] = count
+        return found
+
+
+def is_total(text: object) -> bool:
+    """Whether a text is what the last row of a table is called where it sums the others up.
+
+    >>> is_total("Grand total:"), is_total("totally")
+    (True, False)
+    """
+    return isinstance(text, str) and _TOTAL.fullmatch(text.strip()) is not None
+
+
+def total_note(word: str) -> str:
+    """Say that a last row was left out."""
+    return f"The last row is called '{word.strip()}': it was left out."
+
+
+def gap_number_note(name: str, gap: float, count: int) -> str:
+    """Say that a number counts as missing."""
+    rows = f"{count} row{'s' if count > 1 else ''}"
+    return f"Column '{name}' holds {gap:g} in {rows}, far from all its other numbers: these count as missing."
 
 
 def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -28,12 +120,12 @@ def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     0    a      1
     1    b      2, ["The last row is called 'Total': it was left out."])
     """
-    if len(frame) < 3:
+    if len(frame) < FEWEST_ABOVE:
         return frame, []
     for name in frame.columns:
         last = frame[name].iloc[-1]
-        if isinstance(last, str) and _TOTAL.fullmatch(last.strip()) and (frame[name] == last).sum() == 1:
-            return frame.iloc[:-1], [f"The last row is called '{last.strip()}': it was left out."]
+        if is_total(last) and (frame[name] == last).sum() == 1:
+            return frame.iloc[:-1], [total_note(last)]
     return frame, []
 
 
@@ -54,20 +146,11 @@ def without_gap_numbers(frame: pd.DataFrame, but: Collection[str] = ()) -> tuple
         if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
             continue
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        for gap in GAP_NUMBERS:
-            found = numbers == gap
-            rest = numbers[~found & np.isfinite(numbers)]
-            if not found.any() or len(rest) < _FEWEST or rest.min() == rest.max():
-                continue
-            away = rest.min() - gap if gap < rest.min() else gap - rest.max()
-            if away > _FAR * (rest.max() - rest.min()):
-                numbers = np.where(found, np.nan, numbers)
-                rows = f"{int(found.sum())} row{'s' if found.sum() > 1 else ''}"
-                notes.append(
-                    f"Column '{name}' holds {gap:g} in {rows}, far from all its other numbers: these count "
-                    "as missing."
-                )
-                changed[name] = pd.Series(numbers, index=column.index)
+        gaps = GapNumbers.of(numbers).gaps()
+        if gaps:
+            notes += [gap_number_note(str(name), gap, count) for gap, count in gaps.items()]
+            numbers = np.where(np.isin(numbers, list(gaps)), np.nan, numbers)
+            changed[name] = pd.Series(numbers, index=column.index)
     return replaced(frame, changed), notes
 
 

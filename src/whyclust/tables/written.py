@@ -58,7 +58,8 @@ _LONGEST = 40
 # Entries that are looked at before all of them are, and how many of these must be numbers.
 _GLANCE, _MOSTLY = 40, 0.8
 # A few entries may be something else: they count as gaps.
-_SHARE = 0.95
+SHARE = 0.95
+MISSING = "these count as missing."
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _undressed(column: pd.Series) -> Dressed | None:
     is_number = np.array([entry is not None for entry in entries])
     is_gap = np.array([text.strip().lower() in GAPS for text in texts])
     known = [entry for entry in entries if entry is not None]
-    if counts[is_number].sum() < _SHARE * counts[~is_gap].sum() or is_number.sum() < 2:
+    if counts[is_number].sum() < SHARE * counts[~is_gap].sum() or is_number.sum() < 2:
         return None
     unit = _unit(known)
     dressed = any(entry.currency or entry.magnitude or entry.unit or entry.changed for entry in known)
@@ -309,7 +310,7 @@ def _currency_notes(texts: Mapping[int, pd.Series], names: list[str]) -> list[st
         words = [word for word in column.dropna().head(10 * _GLANCE) if isinstance(word, str)]
         entries = [entry_of(word) for word in words if word.strip().lower() not in GAPS]
         found = sorted({entry.currency for entry in entries if entry is not None and entry.currency})
-        if len(found) > 1 and sum(entry is not None for entry in entries) >= _SHARE * len(entries):
+        if len(found) > 1 and sum(entry is not None for entry in entries) >= SHARE * len(entries):
             told = " and ".join(f"'{one}'" for one in found[:3])
             notes.append(
                 f"Column '{names[position]}' holds amounts in several currencies ({told}), which cannot be "
@@ -346,11 +347,16 @@ def _notes(
         notes.append(f"Blanks and apostrophes between digits were read as separating thousands in {called}.")
     for position, column in found.items():
         if column.gaps:
-            notes.append(_gap_note(names[position], column.gaps))
+            notes.append(gap_note(names[position], column.gaps))
     return notes
 
 
-def _gap_note(name: str, gaps: Mapping[str, int]) -> str:
+def gap_note(name: str, gaps: Mapping[str, int]) -> str:
+    """Say which entries of a column of numbers are none.
+
+    >>> gap_note("price", {"-": 3, "soon": 1})
+    "Column 'price' holds numbers but for '-' (3), 'soon' (1); these count as missing."
+    """
     words: Iterable[str] = (f"'{word}' ({count})" for word, count in list(gaps.items())[:3])
     more = f" and {len(gaps) - 3} others" if len(gaps) > 3 else ""
-    return f"Column '{name}' holds numbers but for {', '.join(words)}{more}; these count as missing."
+    return f"Column '{name}' holds numbers but for {', '.join(words)}{more}; {MISSING}"

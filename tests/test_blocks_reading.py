@@ -1,0 +1,340 @@
+"""What by block is read of a table: the same as in memory, feature by feature."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import whyclust as wc
+from block_tables import parquet, small_blocks
+from whyclust.blocks import facts, reading
+from whyclust.blocks.engines import ThisProcess
+from whyclust.blocks.source import find_source
+from whyclust.command import by_block_planning
+from whyclust.command.by_block import explain_by_block
+from whyclust.command.by_block_planning import plan_blocks
+from whyclust.command.options import Options
+from whyclust.command.run import explain_table
+from whyclust.moments.distinct import MOST_FOLLOWED, Distinct
+from whyclust.tables import Table, read_table
+from whyclust.tables.spelling import Spelling
+
+SINGLE = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def no_page(monkeypatch):
+    """The report is looked at elsewhere: it takes seconds."""
+    import whyclust.report
+
+    small_blocks(monkeypatch, block=250, batch=200)
+    monkeypatch.setattr(
+        whyclust.report, "to_html", lambda explanation, path, **options: path.write_text("page")
+    )
+
+
+class NoJob:
+    """Stages that are computed and not kept."""
+
+    def run(self, stage, function, blocks, state, engine):
+        return engine.map(function, blocks, state)
+
+
+def rows(n_rows=120):
+    """Two clusters far apart, so that k-means finds the same ones from any start."""
+    generator = np.random.default_rng(3)
+    group = np.arange(n_rows) % 2
+    return pd.DataFrame(
+        {
+            "a": 8.0 * group + generator.normal(size=n_rows),
+            "b": -6.0 * group + generator.normal(size=n_rows),
+            "size": (170 + 10 * group + generator.normal(0, 3, n_rows)).round(1),
+        }
+    )
+
+
+def with_units(frame):
+    size = frame.pop("size")
+    frame["height"] = [f"{one} cm" for one in size]
+    frame["price"] = [f"${1000 * one:,.0f}" for one in frame["a"].abs() + 1]
+    frame["share"] = [f"{one:.1f} %" for one in size / 4]
+    frame.loc[[5, 17, 100], "price"] = ["-", "-", "soon"]
+    return frame
+
+
+def with_repeated_ids(frame):
+    frame["user_id"] = np.arange(len(frame)) // 3 + 1000
+    frame["order_id"] = np.random.default_rng(0).permutation(len(frame)) + 5000
+    return frame
+
+
+def with_total(frame):
+    frame["shop"] = [f"shop {number % 4}" for number in range(len(frame))]
+    last = {"a": frame["a"].sum(), "b": frame["b"].sum(), "size": frame["size"].sum(), "shop": "Total"}
+    return pd.concat([frame, pd.DataFrame([last])], ignore_index=True)
+
+
+def with_gap_numbers(frame):
+    frame.loc[[3, 4, 100], "size"] = -999.0
+    return with_units(frame)
+
+
+FEATURES = {
+    "units": with_units,
+    "repeated ids": with_repeated_ids,
+    "a total": with_total,
+    "numbers for gaps": with_gap_numbers,
+}
+
+
+@pytest.mark.parametrize(("feature", "kind"), [*((one, "parquet") for one in FEATURES), ("units", "csv")])
+def test_the_table_is_read_as_in_memory(tmp_path, feature, kind):
+    frame = FEATURES[feature](rows())
+    path = tmp_path / f"rows.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=30)
+    whole = explain_table(read_table(path), k=2)
+    found = explain_by_block([path], tmp_path / "out", ThisProcess(), Options(k=2))
+    computed = json.loads((tmp_path / "out" / "summary.json").read_text())["computed"]
+    for key in ("columns", "dropped", "missing", "n_rows"):
+        assert computed[key] == whole.computed[key], key
+    # By block it is not told which row holds the number that is farthest outside.
+    assert [note for note in whole.notes if note not in found.notes and "Farthest" not in note] == []
+    parts = [wc.load(one) for one in sorted((tmp_path / "out" / "relevance").iterdir())]
+    together = wc.Explanation.concat(parts)
+    assert together.feature_names == whole.explanation.feature_names
+    assert np.abs(together.values - whole.explanation.values).max() < SINGLE
+    model = wc.load(tmp_path / "out" / "model.npz")
+    assert {one.name: one.spelling.measure for one in model.reading.columns} == {
+        one.name: one.spelling.measure for one in whole.network.reading.columns
+    }
+
+
+def test_folders_in_the_way_of_hive(tmp_path):
+    frame = rows()
+    frame["region"] = np.where(frame["a"] > 4, "north", "south")
+    for region, part in frame.groupby("region"):
+        parquet(part.drop(columns="region"), tmp_path / "in" / f"region={region}", n_files=2, group_rows=20)
+    with pytest.raises(ValueError, match=r"keeps columns in the names of its folders.*add --engine process"):
+        read_table(tmp_path / "in")
+    ordered = frame.sort_values("region", kind="stable", ignore_index=True)
+    whole = explain_table(Table(ordered), k=2)
+    explain_by_block([tmp_path / "in"], tmp_path / "out", ThisProcess(), Options(k=2))
+    parts = [wc.load(one) for one in sorted((tmp_path / "out" / "relevance").iterdir())]
+    together = wc.Explanation.concat(parts)
+    assert together.feature_names == whole.explanation.feature_names
+    assert "region" in together.feature_names
+    assert np.abs(together.values - whole.explanation.values).max() < SINGLE
+
+
+def planned(tmp_path, frame, options=None, n_files=1):
+    source = find_source([parquet(frame, tmp_path / "in", n_files=n_files, group_rows=20)])
+    return plan_blocks(NoJob(), source, options or Options(), ThisProcess())
+
+
+def test_ids_that_repeat_are_told(tmp_path):
+    frame = rows()
+    frame["who"] = [f"u{number // 2}" for number in range(len(frame))]
+    told = "Column 'who' does not tell all rows apart: 60 ids repeat."
+    assert told in planned(tmp_path, frame, Options(id_column="who")).notes
+    assert told in explain_table(Table(frame), k=2, id_column="who").notes
+
+
+def test_of_many_ids_some_are_followed():
+    """Each is counted from the first block to the last, whatever the blocks are."""
+    values = np.arange(30_000) % 10_000
+    whole = Distinct.of(values)
+    parts = sum((Distinct.of(part.astype(float)) for part in np.array_split(values, 7)), Distinct.of([]))
+    assert len(whole.keys) == MOST_FOLLOWED
+    assert (whole.keys == parts.keys).all()
+    assert (parts.counts == 3).all()
+    assert parts.n_repeated == 20_000
+    assert not Distinct.of(values[:10_000]).repeats
+    assert Distinct.of(["5", "6"]).exact
+
+
+def test_text_that_is_different_in_every_row_is_an_identifier(tmp_path, monkeypatch):
+    monkeypatch.setattr(facts, "MOST_TEXTS", 20)
+    frame = rows()
+    frame["key"] = [f"k{number * 7}" for number in range(len(frame))]
+    frame["words"] = [f"w{number // 2}" for number in range(len(frame))]
+    dropped = planned(tmp_path, frame).plan.dropped
+    assert dropped == {"key": "is different in every row (an identifier)", "words": facts.VARIED}
+
+
+def test_many_plain_numbers_in_text_are_numbers(tmp_path, monkeypatch):
+    """Of more texts than are counted, too."""
+    monkeypatch.setattr(facts, "MOST_TEXTS", 20)
+    frame = rows()
+    frame["size"] = [str(one) for one in frame["size"]]
+    frame.loc[7, "size"] = "tall"
+    found = planned(tmp_path, frame)
+    assert found.plan.numeric == ["a", "b", "size"]
+    assert "Column 'size' holds numbers but for 'tall' (1); these count as missing." in found.notes
+    assert found.plan.missing == {"size": 1}
+
+
+def few_drawn(monkeypatch, n_rows=40):
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", n_rows)
+
+
+def undrawn(source, share):
+    return int(np.flatnonzero(~facts.drawn(np.arange(source), share))[0])
+
+
+def test_a_unit_that_no_drawn_row_has_is_found(tmp_path, monkeypatch):
+    few_drawn(monkeypatch)
+    frame = with_units(rows())
+    row = undrawn(len(frame), 40 / len(frame))
+    frame.loc[row, "height"] = "6.1 ft"
+    found = planned(tmp_path, frame)
+    assert "height" not in found.plan.numeric
+    assert "price" in found.plan.numeric
+    (note,) = [note for note in found.notes if "'height'" in note]
+    assert note == (
+        "Column 'height' holds numbers that are not written alike ('6.1 ft' beside others): it is not read "
+        "as numbers."
+    )
+
+
+def test_a_decimal_comma_that_no_drawn_row_has_is_found(tmp_path, monkeypatch):
+    """'1,200 kg' alone is above a thousand; beside '1,25 kg' in another block it is not."""
+    few_drawn(monkeypatch)
+    frame = rows()
+    frame["weight"] = [f"1,{number + 100} kg" for number in range(len(frame))]
+    frame.loc[undrawn(len(frame), 40 / len(frame)), "weight"] = "1,25 kg"
+    found = planned(tmp_path, frame)
+    weights = pd.concat(part for block in found.source.blocks for _, part in block.frames(["weight"]))
+    expected = [float(text.removesuffix(" kg").replace(",", ".")) for text in frame["weight"]]
+    assert weights["weight"].tolist() == expected
+    assert found.plan.numeric == ["a", "b", "size", "weight"]
+
+
+def test_a_word_for_a_gap_that_no_drawn_row_has_is_one(tmp_path, monkeypatch):
+    few_drawn(monkeypatch)
+    frame = rows()
+    frame["level"] = [str(number % 7) for number in range(len(frame))]
+    frame.loc[undrawn(len(frame), 40 / len(frame)), "level"] = "n/a"
+    found = planned(tmp_path, frame)
+    assert found.plan.numeric == ["a", "b", "size", "level"]
+    path = tmp_path / "in" / "0.parquet"
+    assert set(found.notes) <= set(explain_table(read_table(path), k=2).notes)
+
+
+def test_texts_that_are_mostly_words_elsewhere_stay_words(tmp_path, monkeypatch):
+    few_drawn(monkeypatch)
+    frame = rows()
+    share = 40 / len(frame)
+    drawn = facts.drawn(np.arange(len(frame)), share)
+    frame["mixed"] = np.where(drawn, "5 kg", "heavy")
+    frame.loc[np.flatnonzero(drawn)[:3], "mixed"] = "6 kg"
+    found = planned(tmp_path, frame)
+    assert found.plan.categorical == ["mixed"]
+    assert not any("'kg'" in note or "'mixed'" in note for note in found.notes)
+
+
+def test_a_word_for_totals_that_other_rows_have_is_none(tmp_path):
+    frame = rows()
+    frame["kind"] = ["total" if number % 3 else "part" for number in range(len(frame))]
+    frame.loc[len(frame) - 1, "kind"] = "total"
+    found = planned(tmp_path, frame)
+    assert found.source.n_rows == len(frame)
+    assert not any("last row" in note for note in found.notes)
+
+
+def test_every_file_may_have_a_total(tmp_path):
+    frame = pd.concat([with_total(rows(60)), with_total(rows(60))], ignore_index=True)
+    found = planned(tmp_path, frame, n_files=2)
+    assert found.source.n_rows == 120
+    assert [block.first_row for block in found.source.blocks] == np.cumsum(
+        [0, *(block.n_rows for block in found.source.blocks[:-1])]
+    ).tolist()
+    whole = pd.concat(part for block in found.source.blocks for _, part in block.frames())
+    assert "Total" not in set(whole["shop"])
+    assert whole.index.tolist() == list(range(120))
+    assert found.notes.count("The last row is called 'Total': it was left out.") == 1
+
+
+def test_new_rows_have_no_total(tmp_path):
+    frame = with_total(rows())
+    first = explain_table(Table(frame.iloc[:-1]), k=2)
+    folder = parquet(frame, tmp_path / "in", n_files=1)
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(), network=first.network)
+    assert "The last row is called 'Total': it was left out." in found.notes
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["computed"]["n_rows"] == 120
+
+
+def test_odd_entries_are_kept_to_a_number(tmp_path, monkeypatch):
+    """Numbers in other units first: they are what decides."""
+    monkeypatch.setattr(reading, "MOST_ODD", 3)
+    block_facts = reading.BlockFacts({}, (), pd.DataFrame())
+    parts = [
+        reading.ReadFacts(block_facts, {"x": {f"word {letter}": 1 for letter in "abcd"}}, {"x": 4}),
+        reading.ReadFacts(block_facts, {"x": {"5 ft": 2, "word a": 1}}, {"x": 3}),
+    ]
+    found = reading.total_read(parts)
+    assert found.odd["x"] == {"word a": 2, "word b": 1, "5 ft": 2}
+    assert found.n_odd["x"] == 7
+
+
+def test_commas_of_a_file_mean_the_same_in_texts(tmp_path):
+    """A decimal comma in a column of numbers shows what it is in '1,250 kg'."""
+    lines = ["a;weight", *(f"{number},5;1,{number + 100} kg" for number in range(40))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    whole = read_table(tmp_path / "rows.csv")
+    read = pd.concat(part for block in found.source.blocks for _, part in block.frames())
+    pd.testing.assert_frame_equal(read, whole.frame, check_index_type=False)
+    assert "Commas were read as decimal marks in 'a'." in found.notes
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        Spelling(comma=False, currency="$"),
+        Spelling(comma=True, currency="€"),
+        Spelling(comma=False, unit="cm"),
+        Spelling(comma=None, unit="%"),
+        Spelling(comma=True, unit="of 100"),
+        Spelling(comma=False),
+        Spelling(comma=False, currency="$", counts=True),
+        Spelling(comma=False, magnitude="m"),
+    ],
+    ids=lambda one: f"{one.currency}{one.unit}{one.magnitude}{one.comma}",
+)
+def test_texts_at_once_are_texts_one_by_one(spelling):
+    """What Arrow reads is what is read word by word, to the last digit."""
+    numbers = ["5", "-5", "0", "0.5", "1,200", "1.200", "1,25", "1.234.567,5", "1,234,567.25", "007", "1,2,3"]
+    numbers += ["12345678.125", "0,1", "1e5", "(5)", ".5", "1 200", "0.1", "3.3", "1,0000", "", "-0.25"]
+    around = [
+        "{}",
+        "${}",
+        "$ {}",
+        "{} €",
+        "{}€",
+        "{} cm",
+        "{}cm",
+        "{}  cm",
+        "{} %",
+        "{}%",
+        "{}/100",
+        "{}M",
+        "$-{}",
+    ]
+    words = [one.format(number) for one in around for number in numbers] + [
+        "-",
+        "n/a",
+        "soon",
+        "5 ft",
+        "5 cm cm",
+    ]
+    expected, _ = spelling.read_part(words)
+    found = reading._written(pa.array(words), spelling)
+    np.testing.assert_array_equal(found, expected)
+    assert np.isfinite(found).any()
