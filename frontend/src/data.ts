@@ -30,7 +30,7 @@ export interface Cluster {
   model?: Shown;
   groups?: { asked: number; sentence: string; groups: { share: number; columns: string[]; sentence: string }[] } | null;
   rules?: Rule[] | null;
-  sufficient?: { asked: number; sets: { columns: string[]; share: number; probability: number }[]; rows: Record<string, string> } | null;
+  sufficient?: { sentence: string; rows: Record<string, string> } | null;
 }
 interface Way { told: string; pictures?: string[]; columns?: { name: string; values: number[] }[] }
 /** What a deep model itself shows of a cluster: pictures are HTML that Python wrote. */
