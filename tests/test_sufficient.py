@@ -467,7 +467,7 @@ def some_of_wine(wine):
 
 
 def test_what_suffices_for_a_cluster_is_counted_as_it_is_told(wine, some_of_wine):
-    """A set does for every row that a part of it does for, and rows that nothing was found for do not count."""
+    """A set does for every row that a part of it does for; rows that nothing was found for do not count."""
     for answer in (wine[1], some_of_wine):
         assert len(answer.sets) > 5
         for one in answer.sets:

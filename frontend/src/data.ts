@@ -60,6 +60,8 @@ export interface Held {
 }
 export interface Values {
   title: string;
+  /** What to know before anything else: how well k is supported, how well labels are reproduced. */
+  headlines: { about: string; text: string; care: boolean }[];
   rows: number;
   columns: string[];
   clusters: Cluster[];

@@ -313,7 +313,7 @@ class _Answering:
         return reached
 
     def _asked_sets(self, rows: NDArray, often: Counter[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Sets that many rows have, the best few columns of them, short enough to be said, and parts of both."""
+        """Sets that many rows have, the best few columns of them, which are short enough to be said, and parts."""
         found = [columns for columns, _ in often.most_common(_SETS_PER_CLUSTER)]
         used = Counter(column for columns, count in often.items() for column in columns * count)
         common = sorted(column for column, _ in used.most_common(_COMMON_COLUMNS))

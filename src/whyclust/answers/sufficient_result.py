@@ -37,8 +37,8 @@ class ClusterSet:
     cluster : cluster id
     columns : tuple of str
     share : float
-        Of the members that were asked, those for which the columns, or some of them, suffice: of a larger set it
-        is never less.
+        Of the members that were asked, those for which the columns, or some of them, suffice: it is never
+        less for a larger set.
     probability : float
         Mean over these members, by as few of the columns as suffice.
     n_members : int
