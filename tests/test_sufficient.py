@@ -461,6 +461,53 @@ def test_all_columns_are_no_answer_for_a_cluster():
     assert any("no few columns suffice for many of its rows; most need 3 columns" in line for line in lines)
 
 
+@pytest.fixture(scope="module")
+def some_of_wine(wine):
+    return wine[0].sufficient(slice(0, None, 3), target=0.9)
+
+
+def test_what_suffices_for_a_cluster_is_counted_as_it_is_told(wine, some_of_wine):
+    """A set does for every row that a part of it does for; rows that nothing was found for do not count."""
+    for answer in (wine[1], some_of_wine):
+        assert len(answer.sets) > 5
+        for one in answer.sets:
+            own = answer.clusters == one.cluster
+            held = np.array(
+                [bool(columns) and set(columns) <= set(one.columns) for columns in answer.columns]
+            )
+            assert one.n_members == own.sum()
+            assert held[own].mean() <= one.share + 1e-12 <= (answer.status[own] == "suffices").mean() + 2e-12
+            assert 0.9 <= one.probability <= 1.0
+            for other in answer.sets:
+                if other.cluster == one.cluster and set(other.columns) < set(one.columns):
+                    assert other.share < one.share
+
+
+def test_sets_of_a_cluster_come_from_the_fewest_columns_on_and_each_adds_something(wine, some_of_wine):
+    for answer in (wine[1], some_of_wine):
+        for cluster in answer.shares:
+            own = [one for one in answer.sets if one.cluster == cluster]
+            assert [len(one.columns) for one in own] == sorted(len(one.columns) for one in own)
+            for one, other in itertools.combinations(own, 2):
+                more = len(other.columns) - len(one.columns)
+                assert other.share > one.share + 0.1 * more - 1e-9 if more else other.share <= one.share
+
+
+def test_sentences_tell_how_many_rows_were_asked(wine, some_of_wine):
+    ex, everyone = wine
+    assert "asked" not in everyone.describe(top=3)
+    lines = some_of_wine.describe(top=3).splitlines()
+    for line, cluster in zip(lines, some_of_wine.shares, strict=True):
+        asked, whole = (some_of_wine.clusters == cluster).sum(), (ex.clusters == cluster).sum()
+        assert line.startswith(f"Cluster {cluster}, asked of {asked} of its {whole} rows: ")
+        assert line == some_of_wine.of_cluster(cluster, top=3)
+        shares = [float(part.split("%")[0]) for part in line.split(" suffice for ")[1:]]
+        assert shares == sorted(shares)
+    # Asked for another cluster, rows that are not in it do not count.
+    told = ex.ask(cluster=0).sufficient(slice(0, None, 3), target=0.9).describe()
+    assert told.splitlines() == some_of_wine.describe().splitlines()[:1]
+
+
 def test_words_that_are_not_there_are_not_told_where_they_are_not_shown():
     """All texts of one topic have a word; those of the other lack it, and have two that the first lacks."""
     generator = np.random.default_rng(0)

@@ -30,7 +30,7 @@ export interface Cluster {
   model?: Shown;
   groups?: { asked: number; sentence: string; groups: { share: number; columns: string[]; sentence: string }[] } | null;
   rules?: Rule[] | null;
-  sufficient?: { asked: number; sets: { columns: string[]; share: number; probability: number }[]; rows: Record<string, string> } | null;
+  sufficient?: { sentence: string; rows: Record<string, string> } | null;
 }
 interface Way { told: string; pictures?: string[]; columns?: { name: string; values: number[] }[] }
 /** What a deep model itself shows of a cluster: pictures are HTML that Python wrote. */
@@ -60,6 +60,8 @@ export interface Held {
 }
 export interface Values {
   title: string;
+  /** What to know before anything else: how well k is supported, how well labels are reproduced. */
+  headlines: { about: string; text: string; care: boolean }[];
   rows: number;
   columns: string[];
   clusters: Cluster[];

@@ -130,6 +130,7 @@ def sufficient(
         shares={cluster: shares[cluster] for cluster in explanation.in_order(shares)},
         sets=tuple(sets),
         names={cluster: explanation.named(cluster) for cluster in shares},
+        members=Counter(np.asarray(explanation.labels).tolist()),
     )
 
 
@@ -276,24 +277,43 @@ class _Answering:
             asked = np.isin(status[rows], [SUFFICES, NO_SET, TOO_FEW])
             mine = rows[asked & (explanation.clusters[rows] == cluster)]
             mine = mine[np.unique(np.linspace(0, len(mine) - 1, min(len(mine), _MEMBERS)).astype(int))]
-            often = Counter(
-                tuple(np.sort(columns)) for row in mine if (columns := found[row].columns) is not None
-            )
+            # A member that no set was found for is not counted: a single half of the rows may tell otherwise.
+            there = mine[status[mine] == SUFFICES]
             counted = []
-            for columns in self._asked_sets(mine, often):
-                if len(columns) == len(self.readable) > 1:
-                    continue  # all columns suffice for every row of every cluster
-                told = self._told(mine, np.array(columns))
+            for columns, told in self._reached(there, [found[row] for row in there]).items():
                 suffices = told >= self.search.target
                 if suffices.any():
                     names = tuple(explanation.feature_names[column] for column in columns)
-                    share, mean = float(suffices.mean()), float(told[suffices].mean())
+                    share, mean = float(suffices.sum() / len(mine)), float(told[suffices].mean())
                     counted.append(ClusterSet(cluster, names, share, mean, len(mine)))
-            listed += sorted(counted, key=lambda one: (-_worth(one.share, len(one.columns)), one.columns))
+            listed += _worth_telling(counted)
         return listed
 
+    def _reached(self, rows: NDArray, found: list[Found]) -> dict[tuple[int, ...], NDArray]:
+        """For each set that is asked of these rows, the probability by the fewest of its columns that do.
+
+        Whoever knows more columns need not look at them: a set does for every row that a part of it does for.
+        Similar rows alone would not tell so, since the more columns are known, the fewer are similar.
+        """
+        often = Counter(tuple(np.sort(one.columns)) for one in found if one.columns is not None)
+        if not often:
+            return {}
+        reached: dict[tuple[int, ...], NDArray] = {}
+        for columns in sorted(self._asked_sets(rows, often), key=lambda one: (len(one), one)):
+            if len(columns) == len(self.readable) > 1:
+                continue  # all columns suffice for every row of every cluster
+            # What is found for a row itself has reached the target on both halves.
+            told = np.array([one.probability if set(one.columns) <= set(columns) else 0.0 for one in found])
+            for part in [part for part in reached if set(part) < set(columns)]:
+                told = np.where(told >= self.search.target, told, reached[part])
+            open_ = np.flatnonzero(told < self.search.target)
+            if len(open_):
+                told[open_] = self._told(rows[open_], np.array(columns))
+            reached[columns] = told
+        return reached
+
     def _asked_sets(self, rows: NDArray, often: Counter[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Sets that many rows have, and the best few columns of them: these are short enough to be said."""
+        """Sets that many rows have, the best few columns of them, which are short enough to be said, and parts."""
         found = [columns for columns, _ in often.most_common(_SETS_PER_CLUSTER)]
         used = Counter(column for columns, count in often.items() for column in columns * count)
         common = sorted(column for column, _ in used.most_common(_COMMON_COLUMNS))
@@ -304,7 +324,9 @@ class _Answering:
                 share = float((self._told(some, np.array(columns)) >= self.search.target).mean())
                 short.append((_worth(share, size), columns))
         short.sort(key=lambda one: (-one[0], one[1]))
-        return list(dict.fromkeys([*(columns for _, columns in short[:_SETS_PER_CLUSTER]), *found]))
+        wholes = [*(columns for _, columns in short[:_SETS_PER_CLUSTER]), *found]
+        parts = [columns for _, columns in short if any(set(columns) < set(whole) for whole in wholes)]
+        return list(dict.fromkeys([*wholes, *parts]))
 
     def _told(self, rows: NDArray, columns: NDArray) -> NDArray:
         """The probability of each row's cluster if these columns are known; 0 where too few are similar."""
@@ -321,6 +343,17 @@ class _Answering:
             probability, similar = self.search.judged(half, squares, only, every, chosen)
             told.append(np.where(similar >= FEWEST_ROWS, probability, 0.0))
         return np.concatenate(told)
+
+
+def _worth_telling(sets: list[ClusterSet]) -> list[ClusterSet]:
+    """From the fewest columns on, without sets that add too little to a smaller one."""
+    kept: list[ClusterSet] = []
+    for one in sorted(sets, key=lambda one: (len(one.columns), -one.share, one.columns)):
+        smaller = [other for other in kept if len(other.columns) < len(one.columns)]
+        own = _worth(one.share, len(one.columns))
+        if all(own > _worth(other.share, len(other.columns)) + 1e-9 for other in smaller):
+            kept.append(one)
+    return kept
 
 
 def _worth(share: float, n_columns: int) -> float:

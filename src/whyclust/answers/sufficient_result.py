@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,16 +30,17 @@ _FEW_COLUMNS = 5
 
 @dataclass(frozen=True)
 class ClusterSet:
-    """Columns that suffice for members of a cluster.
+    """Columns that suffice for members of a cluster: all of them, or some.
 
     Attributes
     ----------
     cluster : cluster id
     columns : tuple of str
     share : float
-        Of the members that were asked, those for which the columns suffice.
+        Of the members that were asked, those for which the columns, or some of them, suffice: it is never
+        less for a larger set.
     probability : float
-        Mean over these members.
+        Mean over these members, by as few of the columns as suffice.
     n_members : int
         Members that were asked.
     """
@@ -78,9 +81,11 @@ class Sufficient:
     shares : dict
         For each cluster the share of the background that is in it.
     sets : tuple of ClusterSet
-        Sets that suffice for many members of a cluster.
+        Sets that suffice for many members of a cluster, from the fewest columns on.
     names : dict
         What clusters are called in sentences.
+    members : dict
+        How many rows each cluster has, of those that the rows were taken from.
     """
 
     columns: list[tuple[str, ...]]
@@ -97,6 +102,7 @@ class Sufficient:
     shares: Mapping[Any, float]
     sets: tuple[ClusterSet, ...]
     names: Mapping[Any, str]
+    members: Mapping[Any, int]
 
     def __len__(self) -> int:
         return len(self.status)
@@ -125,6 +131,10 @@ class Sufficient:
             f"<Sufficient columns of {counted(len(self), 'row')}: found for {int(found.sum())}, with "
             f"probability {self.target:g} or more>"
         )
+
+    def among(self, labels: NDArray) -> Sufficient:
+        """The same of rows that were taken from more, whose labels are these: sentences tell of how many."""
+        return replace(self, members=Counter(np.asarray(labels).tolist()))
 
     @property
     def sizes(self) -> NDArray:
@@ -160,10 +170,12 @@ class Sufficient:
         Parameters
         ----------
         top : int
-            How many sets of each cluster, or alternatives of the row, to name.
+            How many sets of each cluster, one of each size, or alternatives of the row, to name.
         """
         whole_number("top", top, 0)
-        return self._row(top) if len(self) == 1 else "\n".join(self._clusters(top))
+        if len(self) == 1:
+            return self._row(top)
+        return "\n".join(told for cluster in self.shares if (told := self.of_cluster(cluster, top=top)))
 
     def _row(self, top: int) -> str:
         cluster, status = self.clusters[0], self.status[0]
@@ -185,37 +197,43 @@ class Sufficient:
             f"{_joined(columns)} {suffice} for {named}, with probability {self.probability[0]:.2f}.{beside}"
         )
 
-    def _clusters(self, top: int) -> list[str]:
-        lines = []
-        for cluster in self.shares:
-            mine = self.status[self.clusters == cluster]
-            if not len(mine):
-                continue
-            named = _capital(self.names[cluster])
-            if (mine == HOLDS_MOST).any():
-                lines.append(f"{named} holds {self.shares[cluster]:.0%} of all rows: nothing need be known.")
-                continue
-            best = [one for one in self.sets if one.cluster == cluster][:top]
-            told = [
-                f"{_joined(one.columns)} {'suffices' if len(one.columns) == 1 else 'suffice'} for "
-                f"{one.share:.0%} of its rows"
-                for one in best
-            ]
-            sizes = self.sizes[(self.clusters == cluster) & (self.status == SUFFICES)]
-            few = best and best[0].share >= _MANY and len(best[0].columns) <= _FEW_COLUMNS
-            if not few and (best or len(sizes)) and top:
-                most = counted(int(np.median(sizes)), "column") if len(sizes) else "other columns"
-                told = [f"no few columns suffice for many of its rows; most need {most} of their own"]
-            parts = ["; ".join(told)] if told else []
-            for status in (NO_SET, TOO_FEW):
-                share = float((mine == status).mean())
-                if share > 0:
-                    told_so = "for {} no set suffices" if status == NO_SET else "for {} too few rows "
-                    told_so += "" if status == NO_SET else "are similar to tell"
-                    parts.append(told_so.format(percent(share)))
-            if parts:
-                lines.append(f"{named}: {'; '.join(parts)}.")
-        return lines
+    def of_cluster(self, cluster: Any, *, top: int = 1) -> str:
+        """What suffices for the rows of a cluster, in a sentence; an empty one where nothing was asked.
+
+        Parameters
+        ----------
+        cluster : cluster id
+        top : int
+            How many sets to name, one of each size; the last of them suffices for the most rows.
+        """
+        mine = self.status[(self.clusters == cluster) & (self.status != NOT_THERE)]
+        named = _capital(self.names.get(cluster, ""))
+        if (mine == HOLDS_MOST).any():
+            return f"{named} holds {self.shares[cluster]:.0%} of all rows: nothing need be known."
+        own = [one for one in self.sets if one.cluster == cluster]
+        # The best of each size; a few rows at the beginning are not worth a line.
+        steps = [next(sets) for _, sets in groupby(own, key=lambda one: len(one.columns))]
+        steps = [one for one in steps if one.share >= _MANY and len(one.columns) <= _FEW_COLUMNS]
+        sizes = self.sizes[(self.clusters == cluster) & (self.status == SUFFICES)]
+        asked = own[0].n_members if own else len(mine)
+        whole = self.members.get(cluster, asked)
+        some = asked < whole
+        parts = [
+            f"{_joined(one.columns)} {'suffices' if len(one.columns) == 1 else 'suffice'} for "
+            f"{percent(one.share)}{'' if some or place else ' of its rows'}"
+            for place, one in enumerate(steps[-top:] if top else [])
+        ]
+        if not steps and len(sizes) and top:
+            most = counted(int(np.median(sizes)), "column")
+            those = "them" if some else "its rows"
+            parts = [f"no few columns suffice for many of {those}; most need {most} of their own"]
+        for status, said in ((NO_SET, "no set suffices"), (TOO_FEW, "too few rows are similar to tell")):
+            share = float((mine == status).mean()) if len(mine) else 0.0
+            if share > 0:
+                parts.append(f"for {percent(share)} {said}")
+        if not parts:
+            return ""
+        return f"{named}{f', asked of {asked} of its {whole} rows' if some else ''}: {'; '.join(parts)}."
 
 
 def _joined(columns: tuple[str, ...]) -> str:

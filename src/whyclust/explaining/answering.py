@@ -34,7 +34,8 @@ class Answering:
             ``max_columns``, ``background``, ``background_size`` and ``random_state`` of
             :func:`whyclust.answers.sufficient`.
         """
-        return reach("sufficient")(self if rows is None else self[rows], target=target, **options)  # type: ignore[index]
+        asked = self if rows is None else self[rows]  # type: ignore[index]
+        return reach("sufficient")(asked, target=target, **options).among(self.labels)  # type: ignore[attr-defined]
 
     def smallest_change(
         self,

@@ -120,6 +120,7 @@ def render(
         n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
         clusters=page.clusters,
         sections=made,
+        headlines=page.first_words,
         said=said,
         versions=versions(),
     )

@@ -24,7 +24,7 @@ from whyclust.report.certificate import certificate
 from whyclust.report.clusters import cluster_values, explained_parts
 from whyclust.report.curve import curve_drawing
 from whyclust.report.spaces import spaces
-from whyclust.report.trust import ticks, trust
+from whyclust.report.trust import no_structure, ticks, trust
 
 if TYPE_CHECKING:
     from whyclust.auditing import Audit
@@ -72,6 +72,32 @@ class Page:
     def certificate(self) -> dict[str, Any] | None:
         """How far a surrogate can be relied on."""
         return certificate(self.explanation, rows=self.rows)
+
+    @cached_property
+    def headlines(self) -> list[dict[str, Any]]:
+        """What to know before anything else, as the command line tells it first: sentences, and a mark of care."""
+        told = []
+        if self.choice is not None:
+            # An elbow is in every curve, and has no sentence of its own in a mapping.
+            chosen = self.choice if isinstance(self.choice, Mapping) else self.choice.to_json()
+            sentence = chosen.get("sentence") or (
+                "" if isinstance(self.choice, Mapping) else self.choice.describe()
+            )
+            care = chosen.get("stands_out") is False
+            told += [{"about": "k", "text": sentence, "care": care}] if sentence else []
+        lump = None if told else no_structure(self.audit)
+        if lump:
+            told.append({"about": "audit", "text": f"The audit finds no structure: {lump}.", "care": True})
+        if self.explanation.fidelity is not None:
+            first, *weak = self.explanation.fidelity.sentences()
+            told.append({"about": "labels", "text": first, "care": bool(weak)})
+        return told
+
+    @property
+    def first_words(self) -> list[dict[str, Any]]:
+        """Those of the headlines that no section begins with."""
+        first = "labels" if self.audit is None else "audit"
+        return [one for one in self.headlines if one["about"] != first]
 
     @cached_property
     def spaces(self) -> dict[str, Any] | None:

@@ -67,6 +67,12 @@ def trust(explanation: Explanation, audit: Audit | None) -> dict[str, Any] | Non
     }
 
 
+def no_structure(audit: Audit | None) -> str | None:
+    """Why an audit finds no structure at all; None where it finds some, or there is no audit."""
+    answers = [] if audit is None else audit.answers
+    return next((one.reason for one in answers if one.question == "structure" and one.answer == "no"), None)
+
+
 def _structure(audit: Audit) -> list[str]:
     """Why the clusters do not stand apart, if they do not, and what was counted."""
     answer = next(one for one in audit.answers if one.question == "structure")

@@ -27,6 +27,8 @@ def _silent(message: str) -> None:
 MOST_FEATURES, DRAWN = 200, 8
 # Members whose reasons are grouped, and those of a cluster that are asked which columns suffice for them.
 GROUPED, ASKED = 200, 20
+# Sets of columns that suffice for a cluster, each with more columns and for more rows than the one before.
+SETS = 3
 # Answers that search are left out of pages of wider tables and of more clusters: each would take seconds.
 MOST_COLUMNS, MOST_CLUSTERS, MOST_GROUPED = 60, 20, 8
 
@@ -137,13 +139,8 @@ def _add_sufficient(explanation: Explanation, rows: list[int], told: list[dict[s
     found = explanation.sufficient(rows)
     places = {row: place for place, row in enumerate(rows)}
     for one, summary in zip(told, explanation.summary(), strict=True):
-        own = [a_set for a_set in found.sets if a_set.cluster == summary.cluster][:3]
         one["sufficient"] = {
-            "asked": int((found.clusters == summary.cluster).sum()),
-            "sets": [
-                {"columns": list(a_set.columns), "share": a_set.share, "probability": a_set.probability}
-                for a_set in own
-            ],
+            "sentence": found.of_cluster(summary.cluster, top=SETS),
             "rows": {
                 str(row): found[places[row]].describe(top=0)
                 for row in (*one["typical"], *one["borderline"])

@@ -17,6 +17,7 @@ from whyclust.report.data.pairs import pairs
 from whyclust.report.data.rows import add_rows, chosen_rows, row_names, shown_columns
 from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
+from whyclust.report.trust import no_structure
 from whyclust.telling.doubtful import doubtful
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
     labels = np.array([codes[one] for one in np.asarray(explanation.labels).tolist()])
     found: dict[str, Any] = {
         "title": title,
+        "headlines": page.headlines,
         "rows": len(explanation),
         "columns": list(explanation.feature_names) if len(explanation.feature_names) <= 50_000 else [],
         "clusters": told,
@@ -154,7 +156,7 @@ def _engine(explanation: Explanation, order: list[Any], arrays: Arrays) -> dict[
 def _trust(page: Page) -> dict[str, Any]:
     """How far to trust this, in the few words of a badge: audit, certificate, support of k."""
     lines = []
-    grade, lump = "unknown", None
+    grade = "unknown"
     if page.audit is not None:
         grade = {"yes": "yes", "with care": "care", "no": "no"}[page.audit.trusted]
         lines += [
@@ -164,10 +166,6 @@ def _trust(page: Page) -> dict[str, Any]:
             }
             for one in page.audit.answers
         ]
-        lump = next(
-            (one.reason for one in page.audit.answers if one.question == "structure" and one.answer == "no"),
-            None,
-        )
     fidelity = page.explanation.fidelity
     if fidelity is not None:
         told = fidelity.sentences()
@@ -189,7 +187,7 @@ def _trust(page: Page) -> dict[str, Any]:
                 "Python call ex.to_html(path, audit=wc.audit(model, X)).",
             }
         )
-    return {"grade": grade, "lines": lines, "lump": lump}
+    return {"grade": grade, "lines": lines, "lump": no_structure(page.audit)}
 
 
 def _plain(value: Any) -> Any:
