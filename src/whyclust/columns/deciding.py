@@ -33,6 +33,9 @@ FREQUENT_SHARE = 0.5
 LARGEST_NUMBER = 1e150
 # A text column is a number column with blemishes if at least this share of its entries are numbers.
 NUMERIC_SHARE = 0.95
+# It is one, too, with more numbers than this and at most so many different words among them, if half of its
+# entries are numbers: an age is no category because somebody wrote 'forty'.
+FEW_NUMBERS, MOST_ODD, ODD_SHARE = 10, 5, 0.5
 # In a handful of rows 1, 2, 3 may well be a measurement.
 FEWEST_IDENTIFIED = 10
 
@@ -131,6 +134,25 @@ def _decide_dates(name: str, facts: ColumnFacts, asked: bool) -> Decision:
     return Decision(DATE, note=note, n_missing=facts.n_missing, numbers=facts.numbers)
 
 
+def blemished(n_numbers: int, n_entries: int, n_different: int, n_odd: int) -> bool:
+    """Whether a column of many numbers has a few words among them, which are no categories.
+
+    Parameters
+    ----------
+    n_numbers, n_entries : int
+        Entries that are numbers, and all that are no gaps.
+    n_different, n_odd : int
+        Different numbers, and different words.
+
+    Examples
+    --------
+    >>> blemished(80, 100, 40, 2), blemished(40, 100, 40, 2), blemished(80, 100, 5, 2)
+    (True, False, False)
+    """
+    few = 0 < n_odd <= MOST_ODD and 4 * n_odd <= n_different
+    return bool(few and n_different > FEW_NUMBERS and n_numbers >= ODD_SHARE * n_entries)
+
+
 def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None, str]:
     """The facts of a column whose texts are numbers, with a note on those that are not; else None."""
     words = sorted(texts.counts, key=lambda word: texts.first[word])
@@ -138,8 +160,9 @@ def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None
     rows = np.array([texts.first[word] for word in words])
     values = numbers_in(words)
     is_number = ~np.isnan(values)
-    few = counts[is_number].sum() < NUMERIC_SHARE * counts.sum()
-    if few or len(np.unique(values[is_number])) <= MAX_CATEGORIES:
+    n_numbers, n_different = counts[is_number].sum(), len(np.unique(values[is_number]))
+    mostly = n_numbers >= NUMERIC_SHARE * counts.sum() and n_different > MAX_CATEGORIES
+    if not (mostly or blemished(n_numbers, counts.sum(), n_different, int((~is_number).sum()))):
         return None, ""
     note = ""
     if not is_number.all():
