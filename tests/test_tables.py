@@ -149,7 +149,7 @@ def test_a_first_line_of_numbers_with_commas_is_no_header(tmp_path):
 def test_long_fields_and_long_headers(tmp_path):
     essay = "word, " * 40_000
     table = read_table(write(tmp_path / "t.csv", f'name;essay\na;"{essay}"\nb;short\n'))
-    assert table.frame["essay"].str.len().tolist() == [len(essay), 5]
+    assert table.frame["essay"].str.len().tolist() == [len(essay.strip()), 5]
     long_name = read_table(write(tmp_path / "t.csv", f'"{essay}",b\n1,2\n3,4\n'))
     assert long_name.frame.columns.tolist() == [essay.strip(), "b"]
     names = [f"{'gene' * 100} {column:06d}" for column in range(3000)]

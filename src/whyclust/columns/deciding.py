@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from whyclust.columns.dates import looks_like_date, read_dates
+from whyclust.columns.dates import looks_like_date, looks_like_time, read_dates
 from whyclust.columns.facts import (
     COMPLEX,
     DATES,
     EMPTY,
     FLAGS,
+    IDENTIFYING_SHARE,
     ColumnFacts,
     NumberFacts,
     numbers_in,
 )
-from whyclust.columns.meaning import CODE, IDENTIFIER, RANK, YEAR, meaning_of
+from whyclust.columns.meaning import CODE, IDENTIFIER, NUMBERING, RANK, YEAR, meaning_of
 from whyclust.columns.ordered import steps_of
 from whyclust.moments.categories import CategoryCounts
 
@@ -49,7 +50,9 @@ CODES = "holds codes: their numbers measure nothing"
 RANKS = "ranks the rows"
 YEARS = "holds years, and dates are not clustered"
 TEXT_IDENTIFIER = "is different in every row (an identifier)"
-IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, TEXT_IDENTIFIER})
+NEARLY_IDENTIFIES = "identifies nearly all rows"
+IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, NEARLY_IDENTIFIES, TEXT_IDENTIFIER})
+TIMES = "holds times or durations, which are not clustered: write durations as numbers, such as minutes"
 NOT_CLUSTERED = "holds dates or times, which are not clustered"
 
 # How a column is converted.
@@ -196,12 +199,12 @@ def _decide_numbers(name: str, numbers: NumberFacts, n_rows: int, n_missing: int
         counts = numbers.counts_up and numbers.first.is_integer()
         if counts and numbers.first in (0, 1):
             return Decision(None, NUMBERS_ROWS)
-        if numbers.different is not None and numbers.whole:
+        if numbers.different is not None and numbers.whole and len(numbers.different) == n_rows:
             return Decision(None, NAMED_IDENTIFIER)
         # A customer number from 1000 on is as little a measurement as a row number.
         if counts:
             return Decision(None, COUNTS_ROWS)
-    reason = None if asked else _no_quantity(name, numbers, n_rows)
+    reason = None if asked else _no_quantity(name, numbers, n_rows, n_missing)
     if reason is not None:
         return Decision(None, reason)
     # 0 and 1 are no and yes: a rare yes is one category among two, and not an outlier.
@@ -210,13 +213,17 @@ def _decide_numbers(name: str, numbers: NumberFacts, n_rows: int, n_missing: int
     return Decision(NUMBER, n_missing=n_missing, numbers=numbers)
 
 
-def _no_quantity(name: str, numbers: NumberFacts, n_rows: int) -> str | None:
+def _no_quantity(name: str, numbers: NumberFacts, n_rows: int, n_missing: int) -> str | None:
     """Why numbers of this name measure nothing, if so."""
     meaning = meaning_of(name) if numbers.whole and n_rows >= FEWEST_IDENTIFIED else None
     # Few small numbers under such a name are levels of something, which may be ordered.
     # 'column 1' is what a first column without a name is called.
     if meaning == IDENTIFIER and numbers.highest >= FEWEST_IDENTIFIED and name != "column 1":
         return IDENTIFIES
+    # A customer number that some rows lack, or that is there twice, is none the less one.
+    told = numbers.different is not None and n_missing <= (1 - IDENTIFYING_SHARE) * n_rows
+    if meaning == NUMBERING and told and numbers.highest >= FEWEST_IDENTIFIED:
+        return NEARLY_IDENTIFIES
     if meaning == CODE and numbers.lowest >= FEWEST_IDENTIFIED:
         return CODES
     # Ranks go from 1 up to at most as many as there are rows, and most of them are there.
@@ -234,7 +241,11 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
     # Versions and bank codes look like dates, and are none.
     if all(looks_like_date(text) for text in texts) and read_dates({0: pd.Series(texts)}, [name])[0]:
         return Decision(None, NOT_CLUSTERED)
-    if len(texts) == n_rows - n_missing > 2 and not asked:
+    different = len(texts) == n_rows - n_missing > 2
+    # A few times, as those at which shifts begin, are categories.
+    if (different or len(texts) > MAX_CATEGORIES) and not asked and all(map(looks_like_time, texts)):
+        return Decision(None, TIMES)
+    if different and not asked:
         return Decision(None, TEXT_IDENTIFIER)
     steps = steps_of(texts)
     if steps:
@@ -242,12 +253,12 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
     most = MOST_ASKED if asked else MAX_CATEGORIES
     if len(texts) <= most:
         return Decision(WORD, n_missing=n_missing, categories=tuple(texts))
+    # What is asked for by name needs to repeat at least: sentences are no categories.
+    fewest = 2 if asked else max(FREQUENT_ROWS, n_rows / MOST_ASKED)
     frequent = sorted(texts, key=lambda text: -seen.counts[text])[:most]
-    if not asked:
-        fewest = max(FREQUENT_ROWS, n_rows / MOST_ASKED)
-        frequent = [text for text in frequent if seen.counts[text] >= fewest]
+    frequent = [text for text in frequent if seen.counts[text] >= fewest]
     n_told = sum(seen.counts[text] for text in frequent)
-    if not asked and n_told < FREQUENT_SHARE * (n_rows - n_missing):
+    if n_told < FREQUENT_SHARE * (n_rows - n_missing):
         return Decision(None, f"is text with {len(texts)} different values, few of which repeat")
     note = (
         f"Of the {len(texts)} different values of column '{name}' the {len(frequent)} most frequent count, "

@@ -96,9 +96,7 @@ class Spelling:
             "" if counts or not magnitudes else magnitudes[0],
             counts,
             fractions=unit == "%" and _are_fractions(known, bool(comma)),
-            words=tuple(
-                sorted({word for one, word in zip(found, lower, strict=True) if one is None} - NO_ENTRY)
-            ),
+            words=tuple(sorted(odd - NO_ENTRY)),
         )
 
     @property
