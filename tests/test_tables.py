@@ -523,9 +523,9 @@ def test_the_thresholds_of_numbers_that_are_text():
     many = pd.DataFrame({"a": [str(i % 31) for i in range(62)], "b": np.arange(62) % 5})
     assert plan_table(few).categorical == ["a"]
     assert plan_table(many).numeric == ["a", "b"]
-    for blemishes, numeric in [(5, ["a", "b"]), (6, ["b"])]:
-        values = [str(i / 7) for i in range(100 - blemishes)] + [f"n.n. {i}" for i in range(blemishes)]
-        frame = pd.DataFrame({"a": values, "b": np.arange(100) % 5})
+    for blemishes, numeric in [(6, ["a", "b"]), (7, ["b"])]:
+        values = [str(i / 7) for i in range(120 - blemishes)] + [f"n.n. {i}" for i in range(blemishes)]
+        frame = pd.DataFrame({"a": values, "b": np.arange(120) % 5})
         assert plan_table(frame).numeric == numeric
 
 

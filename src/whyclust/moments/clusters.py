@@ -206,9 +206,17 @@ def _places(labels: NDArray, among: NDArray | None = None) -> dict[Any, NDArray]
     return {label.item(): np.flatnonzero(labels == label) for label in np.unique(labels)}
 
 
-def _keys(part: Explanation, rows: NDArray) -> Callable[[NDArray], NDArray | None]:
+def _keys(part: Explanation, rows: NDArray) -> Callable[[NDArray], NDArray]:
     """Of rows that are copies of each other, one is named."""
-    return lambda places: row_keys(part.data, rows[places])
+    return lambda places: _row_keys(part, rows[places])
+
+
+def _row_keys(part: Explanation, rows: NDArray) -> NDArray:
+    """The same number for copies; where the rows were left out, for those of the same relevance."""
+    if getattr(part.data, "left_out", None) is not True:
+        return row_keys(part.data, rows)
+    digits, exponents = np.frexp(np.asarray(part.shown[rows], dtype=np.float64))
+    return row_keys(np.ldexp(np.round(digits, 5), exponents), np.arange(len(rows)))
 
 
 def _without(part: Explanation, rows: NDArray, group: GroupMoments, first_row: int) -> NDArray:
@@ -219,11 +227,10 @@ def _without(part: Explanation, rows: NDArray, group: GroupMoments, first_row: i
     left = rows[~np.isin(rows + first_row, least.rows[:1])]
     # Copies have the same evidence but for rounding: only such rows need to be compared.
     near = np.isclose(np.asarray(part.evidence[left], dtype=np.float64), least.values[:1], rtol=1e-9)
-    keys = row_keys(part.data, left[near])
-    if keys is None or least.keys is None:
-        return left
-    near[near] = keys == least.keys[0]
-    return left[~near]
+    if least.keys is not None:
+        near[near] = _row_keys(part, left[near]) == least.keys[0]
+        left = left[~near]
+    return left
 
 
 def _distances(part: Explanation, rows: NDArray, center: NDArray) -> NDArray:

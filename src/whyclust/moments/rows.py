@@ -54,25 +54,21 @@ class LeastRows:
         values: NDArray,
         rows: NDArray,
         limit: int,
-        keys: Callable[[NDArray], NDArray | None] | None = None,
+        keys: Callable[[NDArray], NDArray] | None = None,
     ) -> LeastRows:
         """Of the values of some rows; `keys` gives those of some places among them."""
         order = np.lexsort((rows, values))
-        chosen = order[:0]
-        found: NDArray | None = np.zeros(0, dtype=np.uint64)
+        if keys is None:
+            order = order[:limit]
+            return cls(limit, values[order], rows[order])
+        chosen, found = order[:0], np.zeros(0, dtype=np.uint64)
         start, size = 0, max(_AT_ONCE, limit)
-        while keys is not None and len(chosen) < limit and start < len(order):
+        while len(chosen) < limit and start < len(order):
             some = order[start : start + size]
-            more = keys(some)
-            if more is None or found is None:
-                found = None
-                break
-            together = np.concatenate([found, more])
+            together = np.concatenate([found, keys(some)])
             first = np.sort(np.unique(together, return_index=True)[1])[:limit]
             chosen, found = np.concatenate([chosen, some])[first], together[first]
             start, size = start + size, 2 * size
-        if keys is None or found is None:
-            chosen, found = order[:limit], None
         return cls(limit, values[chosen], rows[chosen], found)
 
     def __add__(self, other: LeastRows) -> LeastRows:
@@ -84,16 +80,14 @@ class LeastRows:
         return LeastRows.of(values, rows, self.limit, lambda places: keys[places])
 
 
-def row_keys(data: Any, rows: NDArray) -> NDArray | None:
-    """One number for each of some rows, the same for copies; None where there is no data.
+def row_keys(data: Any, rows: NDArray) -> NDArray:
+    """One number for each of some rows, the same for copies.
 
     >>> frame = pd.DataFrame({"a": [1.0, 1.0, 2.0], "b": ["x", "x", "y"]})
     >>> keys = row_keys(frame, np.arange(3))
     >>> bool(keys[0] == keys[1]), bool(keys[0] == keys[2])
     (True, False)
     """
-    if data is None:
-        return None
     if not len(rows):
         return np.zeros(0, dtype=np.uint64)
     if is_sparse(data):

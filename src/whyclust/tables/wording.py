@@ -14,6 +14,8 @@ from whyclust.tables.tidying import replaced
 
 # Spellings that a note names.
 _TOLD = 3
+# Categories have so many rows each, on average; what repeats less is free text or a name.
+_REPEATED = 4
 
 
 def without_blanks(frame: pd.DataFrame) -> pd.DataFrame:
@@ -40,12 +42,12 @@ def with_one_spelling(frame: pd.DataFrame, but: Collection[str] = ()) -> tuple[p
     The most frequent spelling stays, of yes and no a whole word. Columns in `but` stay as they are, and so do
     texts that hardly repeat: in these, letters may tell rows apart.
 
-    >>> table = pd.DataFrame({"country": ["UK", "uk", "UK"] * 2, "paid": ["Y", "Yes", "no"] * 2})
+    >>> table = pd.DataFrame({"country": ["UK", "uk", "UK"] * 4, "paid": ["Y", "Yes", "no"] * 4})
     >>> frame, notes = with_one_spelling(table)
     >>> sorted(set(frame["country"])), sorted(set(frame["paid"]))
     (['UK'], ['Yes', 'no'])
     >>> notes[0]
-    "In column 'country' small and capital letters make no difference: 'uk' (2) counts as 'UK'."
+    "In column 'country' small and capital letters make no difference: 'uk' (4) counts as 'UK'."
     """
     changed, notes = {}, []
     for name in frame.columns:
@@ -78,7 +80,7 @@ def _meanings(texts: list[str], often: Mapping[str, int]) -> tuple[dict[str, Any
     if answers is not None and len(set(answers.values())) == 2:
         return answers, "several spellings of yes and no are the same"
     letters = {text: text.casefold() for text in texts}
-    if 2 * len(set(letters.values())) > sum(often.values()):
+    if _REPEATED * len(texts) > sum(often.values()):
         return {text: text for text in texts}, ""
     return letters, "small and capital letters make no difference"
 
