@@ -46,6 +46,33 @@ def columns_of(kind):
             f"$({number:.0f})" if flag else f"${number:.0f}"
             for number, flag in zip(numbers, flags, strict=True)
         ],
+        "accountant without money": [
+            f"({number:.0f})" if flag else f"{number:.0f}"
+            for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "minus behind": [
+            f"{number:.1f}-" if flag else f"{number:.1f}" for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "small k": [f"{number:.1f}k" for number in numbers],
+        "small and large k": [
+            f"{number:.1f}{'k' if flag else 'K'}" for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "names of a currency": [
+            f"€{number:.1f}" if flag else f"{number:.1f} EUR"
+            for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "lengths": [
+            f"{number / 100:.5f} m" if flag else f"{number:.3f} cm"
+            for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "fractions": [
+            f"{number / 2400:.6f}" if flag else f"{number / 24:.4f} %"
+            for number, flag in zip(numbers, flags, strict=True)
+        ],
+        "odd words": [
+            ["soon", "<5"][place % 2] if flag else f"{number:.3f}".replace(".", ",")
+            for place, (number, flag) in enumerate(zip(numbers, flags, strict=True))
+        ],
         "gaps": ["n/a" if flag else f"{number:.1f}" for number, flag in zip(numbers, flags, strict=True)],
         "-999": [-999 if place % 20 == 3 else 20 + place % 7 for place in range(N_ROWS)],
         "answers": ["yes" if flag else "no" for flag in flags],
@@ -69,6 +96,8 @@ KINDS = (
     "gaps",
     "-999",
 )
+KINDS += ("accountant without money", "minus behind", "small k", "small and large k", "names of a currency")
+KINDS += ("lengths", "fractions", "odd words")
 KINDS += ("steps", "answers", "0 and 1", "truth", "numbers", "whole")
 
 
@@ -168,8 +197,16 @@ def test_gaps_that_the_first_table_had_are_nothing_to_tell():
         (Spelling(comma=False), ["1,5", "12,125"], [1.5, 12.125], [False, False]),
         (Spelling(comma=False), ["1,5", "2.5"], [np.nan, 2.5], [True, False]),
         (Spelling(), ["1,250", "0.5"], [1250, 0.5], [False, False]),
-        (Spelling(unit="km"), ["5 km", "5", "5 m"], [5, 5, np.nan], [False, False, True]),
+        (
+            Spelling(unit="km"),
+            ["5 km", "5", "5 m", "5 kg"],
+            [5, 5, 0.005, np.nan],
+            [False, False, False, True],
+        ),
+        (Spelling(unit="%", fractions=True), ["30 %", "0.3"], [30, 30], [False, False]),
+        (Spelling(words=("forty",)), ["Forty ", "fifty"], [np.nan, np.nan], [False, True]),
         (Spelling(currency="$"), ["$5", "5 €", "(5)"], [5, np.nan, -5], [False, True, False]),
+        (Spelling(currency="€"), ["5 EUR", "$5"], [5, np.nan], [False, True]),
         (Spelling(), ["$5", "5 %"], [5, np.nan], [False, True]),
         (Spelling(counts=True), ["900 K", "3"], [900_000, 3], [False, False]),
         (Spelling(magnitude="m"), ["900 K", "2 M", "3"], [0.9, 2, np.nan], [False, False, True]),
@@ -342,8 +379,27 @@ def test_new_rows_are_assigned_and_explained_by_the_model(model, tmp_path, capsy
 def test_the_folder_of_results_is_a_model_and_one_row_is_enough(model, capsys):
     pd.read_csv(EXAMPLES / "customers.csv").iloc[[9]].to_csv("one.csv", index=False)
     assert run("explain", "one.csv", "--model", model, "--out", "one", "--names", "0=mine,1=mine too") == 0
-    assert "Columns that the model does not use were left out: 'customer'." in capsys.readouterr().err
-    assert len(pd.read_csv("one/clusters.csv")) == 1
+    shown = capsys.readouterr()
+    assert "1 new row, assigned by the model in" in shown.out
+    assert "left out" not in shown.err
+    # The column that named the rows of the first run names these, too.
+    named = pd.read_csv("one/clusters.csv")["customer"]
+    assert named.tolist() == pd.read_csv(EXAMPLES / "customers.csv")["customer"].iloc[[9]].tolist()
+    pd.read_csv("one.csv").drop(columns="customer").to_csv("nameless.csv", index=False)
+    assert run("explain", "nameless.csv", "--model", model, "--out", "nameless", "--quiet") == 0
+    assert pd.read_csv("nameless/clusters.csv")["row"].tolist() == [1]
+
+
+def test_what_the_model_does_not_know_is_told_once(model, capsys):
+    some = pd.read_csv(EXAMPLES / "customers.csv", dtype=str).iloc[:4]
+    some.assign(region=["nowhere", *some["region"][1:]], income=[*some["income"][:3], "old"]).to_csv(
+        "new.csv", index=False
+    )
+    assert run("explain", "new.csv", "--model", model, "--out", "new") == 0
+    told = capsys.readouterr().err
+    assert told.count("column 'region' holds") == told.count("column 'income' holds") == 1
+    assert "('nowhere')" in told
+    assert "('old')" in told
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,22 @@ READ = {
     "spaces between thousands": (["1 234", "12 345", "999"], [1234.0, 12345.0, 999.0]),
     "apostrophes": (["1'234.5", "12'345.0", "9.0"], [1234.5, 12345.0, 9.0]),
     "true minus": (["-5 °C", "3 °C", "−2 °C"], [-5.0, 3.0, -2.0]),
+    "accounting without money": (["262", "(856)", "1,713", "105"], [262.0, -856.0, 1713.0, 105.0]),
+    "minus behind": (["33", "50-", "58.5-", "14", "9"], [33.0, -50.0, -58.5, 14.0, 9.0]),
+    "minus behind money": (["33 €", "50- €", "14 €"], [33.0, -50.0, 14.0]),
+    "small k": (["28k", "1.5k", "3k"], [28000.0, 1500.0, 3000.0]),
+    "small and large k": (["28K", "28k", "3K"], [28000.0, 28000.0, 3000.0]),
+    "small k and none": (["950", "1.2k", "3k"], [950.0, 1200.0, 3000.0]),
+    "weights": (["5 kg", "300 g", "2 kg"], [5.0, 0.3, 2.0]),
+    "lengths": (["1 m", "2 m", "3 km"], [1.0, 2.0, 3000.0]),
+    "times": (["90 min", "2 h", "30 min", "1 hour"], [90.0, 120.0, 30.0, 60.0]),
+    "letters of a unit": (["5 kg", "3 KG", "2 kg"], [5.0, 3.0, 2.0]),
+    "names of the euro": (["€ 361", "767 EUR", "5 Euro"], [361.0, 767.0, 5.0]),
+    "names of the dollar": (["$887", "USD 4,571", "US$ 9"], [887.0, 4571.0, 9.0]),
+    "names of the pound": (["£5", "6 GBP"], [5.0, 6.0]),
+    "names of the yen": (["¥500", "600 JPY"], [500.0, 600.0]),
+    "fractions among per cent": (["10%", "30.5%", "0.302", "12%"], [10.0, 30.5, 30.2, 12.0]),
+    "numbers among per cent": (["10%", "30.5%", "29", "12%"], [10.0, 30.5, 29.0, 12.0]),
     "gaps in words": (["3", "unknown", "4", "-", "n.a."], [3.0, np.nan, 4.0, np.nan, np.nan]),
 }
 TEXT = {
@@ -44,15 +60,17 @@ TEXT = {
     "quarters": ["Q1", "Q2", "Q3"],
     "ordinals": ["1st", "2nd", "3rd"],
     "sizes": ["10A", "10B", "11C"],
-    "two units": ["5 kg", "300 g", "2 kg"],
+    "units of two kinds": ["5 kg", "300 cm", "2 kg"],
     "two currencies": ["5 €", "$5", "6 €"],
+    "two dollars": ["$5", "C$6", "USD 7"],
+    "yen and yuan": ["¥5", "6 CNY", "¥7"],
     "times": ["7:30 am", "8:00 pm", "9:15 am"],
     "addresses": ["12 Main St", "14 Oak Ave", "15 Elm"],
     "phones": ["555-1234", "555-9999", "555-0000"],
     "brackets that do not close": ["($5", "$6", "$7"],
     "digits in odd groups": ["1 23", "4 56", "7 89"],
     "words": ["red", "green", "5"],
-    "metres and kilometres": ["1 m", "2 m", "3 km"],
+    "two units and none": ["5 kg", "300 g", "2"],
     "house numbers": ["12a", "12b", "12k"],
     "numbers of which some have letters": ["4", "4a", "5", "5a"],
     "a unit of few": ["12 %", "0.5", "0.7"],
@@ -64,9 +82,13 @@ TEXT = {
     "codes": ["001A", "002A", "003A"],
     "long groups": ["2020 001", "2020 002", "2021 003"],
     "brackets without money": ["(5)", "(6)", "7"],
+    "brackets beside another minus": ["(5)", "-6", "7", "8"],
+    "two kinds of minus": ["5-", "-6", "7", "8"],
+    "mostly a minus behind": ["1-", "2-", "3"],
     "two minus signs": ["--5 €", "-6 €", "7 €"],
     "lists": [[1], [2], [3]],
 }
+INCOMPARABLE = {"two currencies", "two dollars", "yen and yuan", "units of two kinds", "two units and none"}
 
 
 def in_column(values):
@@ -85,8 +107,8 @@ def test_other_text_stays_text(name):
     numbers, notes = in_column(TEXT[name])
     assert numbers == {}
     # Amounts that cannot be compared are told of; all else is a text like others.
-    assert [note for note in notes if "several currencies" not in note] == []
-    assert len(notes) == (name == "two currencies")
+    assert [note for note in notes if "which cannot be compared" not in note] == []
+    assert len(notes) == (name in INCOMPARABLE)
 
 
 def test_blanks_before_a_text_take_no_time():
@@ -210,7 +232,13 @@ def test_a_few_other_entries_are_gaps_and_many_are_not():
     numbers, notes = in_column([*mostly, *["far away"] * 5])
     assert numbers[0].isna().sum() == 5
     assert "'far away' (5)" in notes[-1]
-    assert in_column([*mostly[:94], *["far away"] * 6]) == ({}, [])
+    # Many different words are another thing than many times the same one.
+    assert in_column([*mostly[:94], *["far away"] * 6])[0][0].isna().sum() == 6
+    assert in_column([*mostly[:90], *[f"far {word}" for word in "abcdef"]]) == ({}, [])
+    # Ten different numbers may be categories.
+    assert in_column([*mostly[:10], *["far away"] * 2]) == ({}, [])
+    assert in_column([*mostly[:11], *["far away"] * 2])[0][0].isna().sum() == 2
+    assert in_column([*mostly[:11], *["far away"] * 12]) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -673,3 +701,73 @@ def test_words_of_a_scale_are_steps_in_their_order():
 def test_other_words_are_no_steps(words):
     plan = plan_table(pd.DataFrame({"it": words * 10}))
     assert plan.categorical == ["it"]
+
+
+def test_plain_numbers_among_others_with_a_unit_are_told():
+    percents = [f"{10 + row / 2}%" for row in range(40)]
+    numbers, notes = in_column([*percents, "0.125", "0.3"])
+    assert numbers[0].tolist()[-2:] == [12.5, 30.0]
+    assert notes[-1] == (
+        "2 of 42 numbers of column 'it' stand without '%' and are at most 1: they were read as fractions "
+        "('0.125' as 12.5 %)."
+    )
+    numbers, notes = in_column([*percents, "12.5", "0.3"])
+    assert numbers[0].tolist()[-2:] == [12.5, 0.3]
+    assert notes[-1] == (
+        "2 of 42 numbers of column 'it' stand without '%': they were read as if it were there ('12.5' as "
+        "12.5). Check them."
+    )
+    # Below one per cent all over, 0.3 is one more of them.
+    numbers, notes = in_column([f"{0.1 + row / 50:g}%" for row in range(40)] + ["0.3"])
+    assert numbers[0].iloc[-1] == 0.3
+    assert "as if it were there" in notes[-1]
+    assert (
+        "1 of 4 numbers of column 'it' stand without 'km'" in in_column(["5 km", "6 km", "7 km", "8"])[1][-1]
+    )
+
+
+def test_what_was_read_as_negative_or_as_the_same_is_told():
+    assert in_column(["262", "(856)", "713"])[1] == [
+        "Numbers in brackets were read as negative ('(856)' as -856) in 'it'."
+    ]
+    assert in_column(["33", "50-", "14"])[1] == [
+        "Numbers with a minus behind them were read as negative ('50-' as -50) in 'it'."
+    ]
+    assert in_column(["€ 361", "767 EUR"])[1][-1] == (
+        "In column 'it' 'EUR' and '€' were read as the same currency."
+    )
+    assert in_column(["170 cm", "1.81 m", "165 cm"])[1] == [
+        "Numbers with 'cm' were read as such ('170 cm' as 170) in 'it'.",
+        "Column 'it' holds numbers in several units ('cm' and 'm'): they were converted to one.",
+    ]
+    # A longer minus is a minus: nothing was guessed.
+    numbers, notes = in_column(["33", "−50", "14"])
+    assert (numbers[0].tolist(), notes) == ([33.0, -50.0, 14.0], [])
+    assert "'cm' and 'kg'" in in_column(["170 cm", "60 kg", "165 cm"])[1][0]
+
+
+def test_odd_words_among_numbers_are_gaps_and_no_categories(tmp_path):
+    path = tmp_path / "t.csv"
+    ages = [str(20 + row % 45) for row in range(90)]
+    odd = ["forty"] * 16 + ["<5"] * 12 + ["unknown"] * 9 + [""] * 20
+    path.write_text("age;b\n" + "\n".join(f"{age};{row % 7}" for row, age in enumerate([*ages, *odd])) + "\n")
+    table = read_table(path)
+    assert table.notes == [
+        "Column 'age' holds numbers but for 'forty' (16), '<5' (12), 'unknown' (9); these count as missing."
+    ]
+    plan = plan_table(table.frame)
+    assert plan.numeric == ["age", "b"]
+    assert plan.missing == {"age": 57}
+    # A frame that somebody else has read is decided on alike.
+    frame = pd.DataFrame({"age": [*ages, *["forty"] * 16], "size": ["S", "3", "M", "5"] * 26 + ["7", "8"]})
+    plan = plan_table(frame)
+    assert (plan.numeric, plan.categorical) == (["age"], ["size"])
+    # The row of totals is no odd word.
+    path.write_text("shop;b\n" + "\n".join(f"{row + 100};{row % 7}" for row in range(30)) + "\nTotal;90\n")
+    assert read_table(path).notes == ["The last row is called 'Total': it was left out."]
+
+
+def test_files_with_one_currency_in_two_spellings_go_together(tmp_path):
+    for name, texts in (("a.csv", ["€5", "€7"]), ("b.csv", ["8 EUR", "9 EUR"])):
+        (tmp_path / name).write_text("\n".join(["it", *texts]) + "\n", encoding="utf-8")
+    assert read_table(tmp_path).frame["it"].tolist() == [5.0, 7.0, 8.0, 9.0]

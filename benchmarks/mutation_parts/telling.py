@@ -23,14 +23,14 @@ TABLES = (
     ),
     Mutation(
         "text of few different numbers is a number",
-        "len(np.unique(values[is_number])) <= MAX_CATEGORIES:",
-        "len(np.unique(values[is_number])) <= 0:",
+        "n_different > MAX_CATEGORIES",
+        "n_different > 0",
         "test_tables.py -k thresholds",
     ),
     Mutation(
         "19 numbers of 20 are not enough",
-        "counts[is_number].sum() < NUMERIC_SHARE * counts.sum()",
-        "counts[is_number].sum() <= NUMERIC_SHARE * counts.sum()",
+        "n_numbers >= NUMERIC_SHARE * counts.sum()",
+        "n_numbers > NUMERIC_SHARE * counts.sum()",
         "test_tables.py -k thresholds",
     ),
     Mutation(
@@ -47,14 +47,14 @@ TABLES = (
     ),
     Mutation(
         "two names are an identifier",
-        "n_rows - n_missing > 2 and not asked",
-        "n_rows - n_missing > 1 and not asked",
+        "n_rows - n_missing > 2",
+        "n_rows - n_missing > 1",
         "test_tables.py -k thresholds",
     ),
     Mutation(
         "three names are no identifier",
-        "n_rows - n_missing > 2 and not asked",
-        "n_rows - n_missing > 3 and not asked",
+        "n_rows - n_missing > 2",
+        "n_rows - n_missing > 3",
         "test_tables.py -k thresholds",
     ),
     Mutation(
@@ -239,8 +239,8 @@ TELLING = (
     ),
     Mutation(
         "the row closest to leaving may be typical",
-        "rows if group.count == 1 else",
-        "rows if group.count else",
+        "if group.count == 1 or (least.keys",
+        "if group.count or (least.keys",
         "test_telling.py -k 'leaving or equal'",
     ),
     Mutation(
@@ -275,8 +275,8 @@ TELLING = (
     ),
     Mutation(
         "typical rows have the most evidence",
-        "np.lexsort((rows, values))[:limit]",
-        "np.lexsort((rows, -values))[:limit]",
+        "np.lexsort((rows, values))",
+        "np.lexsort((rows, -values))",
         "test_summary.py",
     ),
     Mutation(

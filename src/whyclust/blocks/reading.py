@@ -17,8 +17,10 @@ from whyclust.columns.deciding import NUMERIC_SHARE
 from whyclust.columns.facts import numbers_in
 from whyclust.moments.merging import merge
 from whyclust.tables.delimited import DELIMITER_NAMES
+from whyclust.tables.entries import GAPS, entry_of
 from whyclust.tables.spelling import Spelling, spellings_of
-from whyclust.tables.written import GAPS, MISSING, SHARE, entry_of, read_numbers
+from whyclust.tables.written import read_numbers
+from whyclust.tables.written_notes import MISSING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -278,4 +280,4 @@ def too_odd(found: ReadFacts, name: str) -> bool:
     """Whether too many entries are no numbers for the column to hold numbers."""
     one = found.known.facts.get(name)
     n_numbers = 0 if one is None or one.numbers is None else int(one.numbers.moments.count[0])
-    return n_numbers < SHARE * (n_numbers + found.n_odd[name])
+    return n_numbers < NUMERIC_SHARE * (n_numbers + found.n_odd[name])

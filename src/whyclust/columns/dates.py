@@ -19,6 +19,7 @@ _FORMS = (
     re.compile(rf"\d{{1,2}}[-. ]*(?:{_MONTHS})[a-z]*\.?[-,. ]*(?:\d{{4}}|\d{{2}}){_TIME}", re.IGNORECASE),
     re.compile(rf"(?:{_MONTHS})[a-z]*\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}{_TIME}", re.IGNORECASE),
 )
+_CLOCK = re.compile(r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s?[aApP]\.?[mM]\.?)?")
 # Entries that are looked at before all of them are read.
 _GLANCE = 200
 _ZONE = re.compile(r":\d{2}.*(?:Z|[+-]\d{2}:?\d{2})$")
@@ -33,6 +34,15 @@ def looks_like_date(text: str) -> bool:
     [True, True, True, False]
     """
     return any(form.fullmatch(text.strip()) for form in _FORMS)
+
+
+def looks_like_time(text: str) -> bool:
+    """Whether a text is a time of day or a duration in hours, minutes and seconds.
+
+    >>> [looks_like_time(text) for text in ("0:16:07", "14:30", "36:05:10.5", "7:30 am", "1:2", "12:75")]
+    [True, True, True, True, False, False]
+    """
+    return _CLOCK.fullmatch(text.strip()) is not None
 
 
 def read_dates(columns: Mapping[int, pd.Series], names: list[str]) -> tuple[dict[int, pd.Series], list[str]]:

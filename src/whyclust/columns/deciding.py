@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from whyclust.columns.dates import looks_like_date, read_dates
+from whyclust.columns.dates import looks_like_date, looks_like_time, read_dates
 from whyclust.columns.facts import (
     COMPLEX,
     DATES,
     EMPTY,
     FLAGS,
+    IDENTIFYING_SHARE,
     ColumnFacts,
     NumberFacts,
     numbers_in,
 )
-from whyclust.columns.meaning import CODE, IDENTIFIER, RANK, YEAR, meaning_of
+from whyclust.columns.meaning import CODE, IDENTIFIER, NUMBERING, RANK, YEAR, meaning_of
 from whyclust.columns.ordered import steps_of
 from whyclust.moments.categories import CategoryCounts
 
@@ -33,6 +34,9 @@ FREQUENT_SHARE = 0.5
 LARGEST_NUMBER = 1e150
 # A text column is a number column with blemishes if at least this share of its entries are numbers.
 NUMERIC_SHARE = 0.95
+# It is one, too, with more numbers than this and at most so many different words among them, if half of its
+# entries are numbers: an age is no category because somebody wrote 'forty'.
+FEW_NUMBERS, MOST_ODD, ODD_SHARE = 10, 5, 0.5
 # In a handful of rows 1, 2, 3 may well be a measurement.
 FEWEST_IDENTIFIED = 10
 
@@ -46,7 +50,9 @@ CODES = "holds codes: their numbers measure nothing"
 RANKS = "ranks the rows"
 YEARS = "holds years, and dates are not clustered"
 TEXT_IDENTIFIER = "is different in every row (an identifier)"
-IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, TEXT_IDENTIFIER})
+NEARLY_IDENTIFIES = "identifies nearly all rows"
+IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, NEARLY_IDENTIFIES, TEXT_IDENTIFIER})
+TIMES = "holds times or durations, which are not clustered: write durations as numbers, such as minutes"
 NOT_CLUSTERED = "holds dates or times, which are not clustered"
 
 # How a column is converted.
@@ -131,6 +137,25 @@ def _decide_dates(name: str, facts: ColumnFacts, asked: bool) -> Decision:
     return Decision(DATE, note=note, n_missing=facts.n_missing, numbers=facts.numbers)
 
 
+def blemished(n_numbers: int, n_entries: int, n_different: int, n_odd: int) -> bool:
+    """Whether a column of many numbers has a few words among them, which are no categories.
+
+    Parameters
+    ----------
+    n_numbers, n_entries : int
+        Entries that are numbers, and all that are no gaps.
+    n_different, n_odd : int
+        Different numbers, and different words.
+
+    Examples
+    --------
+    >>> blemished(80, 100, 40, 2), blemished(40, 100, 40, 2), blemished(80, 100, 5, 2)
+    (True, False, False)
+    """
+    few = 0 < n_odd <= MOST_ODD and 4 * n_odd <= n_different
+    return bool(few and n_different > FEW_NUMBERS and n_numbers >= ODD_SHARE * n_entries)
+
+
 def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None, str]:
     """The facts of a column whose texts are numbers, with a note on those that are not; else None."""
     words = sorted(texts.counts, key=lambda word: texts.first[word])
@@ -138,8 +163,9 @@ def _numbers_among(name: str, texts: CategoryCounts) -> tuple[NumberFacts | None
     rows = np.array([texts.first[word] for word in words])
     values = numbers_in(words)
     is_number = ~np.isnan(values)
-    few = counts[is_number].sum() < NUMERIC_SHARE * counts.sum()
-    if few or len(np.unique(values[is_number])) <= MAX_CATEGORIES:
+    n_numbers, n_different = counts[is_number].sum(), len(np.unique(values[is_number]))
+    mostly = n_numbers >= NUMERIC_SHARE * counts.sum() and n_different > MAX_CATEGORIES
+    if not (mostly or blemished(n_numbers, counts.sum(), n_different, int((~is_number).sum()))):
         return None, ""
     note = ""
     if not is_number.all():
@@ -173,12 +199,12 @@ def _decide_numbers(name: str, numbers: NumberFacts, n_rows: int, n_missing: int
         counts = numbers.counts_up and numbers.first.is_integer()
         if counts and numbers.first in (0, 1):
             return Decision(None, NUMBERS_ROWS)
-        if numbers.different is not None and numbers.whole:
+        if numbers.different is not None and numbers.whole and len(numbers.different) == n_rows:
             return Decision(None, NAMED_IDENTIFIER)
         # A customer number from 1000 on is as little a measurement as a row number.
         if counts:
             return Decision(None, COUNTS_ROWS)
-    reason = None if asked else _no_quantity(name, numbers, n_rows)
+    reason = None if asked else _no_quantity(name, numbers, n_rows, n_missing)
     if reason is not None:
         return Decision(None, reason)
     # 0 and 1 are no and yes: a rare yes is one category among two, and not an outlier.
@@ -187,13 +213,17 @@ def _decide_numbers(name: str, numbers: NumberFacts, n_rows: int, n_missing: int
     return Decision(NUMBER, n_missing=n_missing, numbers=numbers)
 
 
-def _no_quantity(name: str, numbers: NumberFacts, n_rows: int) -> str | None:
+def _no_quantity(name: str, numbers: NumberFacts, n_rows: int, n_missing: int) -> str | None:
     """Why numbers of this name measure nothing, if so."""
     meaning = meaning_of(name) if numbers.whole and n_rows >= FEWEST_IDENTIFIED else None
     # Few small numbers under such a name are levels of something, which may be ordered.
     # 'column 1' is what a first column without a name is called.
     if meaning == IDENTIFIER and numbers.highest >= FEWEST_IDENTIFIED and name != "column 1":
         return IDENTIFIES
+    # A customer number that some rows lack, or that is there twice, is none the less one.
+    told = numbers.different is not None and n_missing <= (1 - IDENTIFYING_SHARE) * n_rows
+    if meaning == NUMBERING and told and numbers.highest >= FEWEST_IDENTIFIED:
+        return NEARLY_IDENTIFIES
     if meaning == CODE and numbers.lowest >= FEWEST_IDENTIFIED:
         return CODES
     # Ranks go from 1 up to at most as many as there are rows, and most of them are there.
@@ -211,7 +241,11 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
     # Versions and bank codes look like dates, and are none.
     if all(looks_like_date(text) for text in texts) and read_dates({0: pd.Series(texts)}, [name])[0]:
         return Decision(None, NOT_CLUSTERED)
-    if len(texts) == n_rows - n_missing > 2 and not asked:
+    different = len(texts) == n_rows - n_missing > 2
+    # A few times, as those at which shifts begin, are categories.
+    if (different or len(texts) > MAX_CATEGORIES) and not asked and all(map(looks_like_time, texts)):
+        return Decision(None, TIMES)
+    if different and not asked:
         return Decision(None, TEXT_IDENTIFIER)
     steps = steps_of(texts)
     if steps:
@@ -219,12 +253,12 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
     most = MOST_ASKED if asked else MAX_CATEGORIES
     if len(texts) <= most:
         return Decision(WORD, n_missing=n_missing, categories=tuple(texts))
+    # What is asked for by name needs to repeat at least: sentences are no categories.
+    fewest = 2 if asked else max(FREQUENT_ROWS, n_rows / MOST_ASKED)
     frequent = sorted(texts, key=lambda text: -seen.counts[text])[:most]
-    if not asked:
-        fewest = max(FREQUENT_ROWS, n_rows / MOST_ASKED)
-        frequent = [text for text in frequent if seen.counts[text] >= fewest]
+    frequent = [text for text in frequent if seen.counts[text] >= fewest]
     n_told = sum(seen.counts[text] for text in frequent)
-    if not asked and n_told < FREQUENT_SHARE * (n_rows - n_missing):
+    if n_told < FREQUENT_SHARE * (n_rows - n_missing):
         return Decision(None, f"is text with {len(texts)} different values, few of which repeat")
     note = (
         f"Of the {len(texts)} different values of column '{name}' the {len(frequent)} most frequent count, "

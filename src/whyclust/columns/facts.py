@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust.columns.meaning import IDENTIFIER, meaning_of
+from whyclust.columns.meaning import IDENTIFIER, NUMBERING, meaning_of
 from whyclust.moments.categories import CategoryCounts
 from whyclust.moments.numbers import NumberMoments
 from whyclust.saving.registry import saved
@@ -32,6 +32,8 @@ _KINDS = {
     "boolean": FLAGS,
 }
 
+# Numbers identify rows if at least this share of them are different: some rows may be there twice.
+IDENTIFYING_SHARE = 0.9
 # Rows of which numbers are kept for medians and ranks, drawn by their place.
 SAMPLE = 1000
 
@@ -105,7 +107,7 @@ class NumberFacts:
     whole : bool
         Whether all are whole.
     different : ndarray or None
-        All numbers, sorted, if they are all different and that is worth knowing.
+        The different numbers, sorted, if nearly all are different and that is worth knowing.
     exact : (int, int) or None
         The lowest and the highest of whole numbers, which may have more digits than a float.
     sample : Sample or None
@@ -127,10 +129,10 @@ class NumberFacts:
     @classmethod
     def of(cls, values: NDArray, first_row: int = 0, *, name: str = "") -> NumberFacts:
         """Of the numbers of some rows, NaN for gaps."""
-        may_identify = meaning_of(name) == IDENTIFIER
+        may_identify = meaning_of(name) in (IDENTIFIER, NUMBERING)
         infinite = np.isinf(values)
         present = values[~(infinite | np.isnan(values))]
-        different = np.unique(values) if may_identify else None
+        different = np.unique(present) if may_identify else None
         return cls(
             NumberMoments.of(present[:, None]),
             float(present.min(initial=np.inf)),
@@ -140,7 +142,7 @@ class NumberFacts:
             float(values[-1]),
             bool((np.diff(values) == 1).all()),
             bool((present == np.floor(present)).all()),
-            different if different is not None and len(different) == len(values) else None,
+            different if different is not None and _nearly_all(len(different), len(present)) else None,
             sample=Sample.of(values, first_row),
         )
 
@@ -148,7 +150,8 @@ class NumberFacts:
         different = None
         if self.different is not None and other.different is not None:
             different = np.union1d(self.different, other.different)
-            different = different if len(different) == len(self.different) + len(other.different) else None
+            n_present = int(self.moments.count[0] + other.moments.count[0])
+            different = different if _nearly_all(len(different), n_present) else None
         return NumberFacts(
             self.moments + other.moments,
             min(self.lowest, other.lowest),
@@ -239,6 +242,10 @@ class ColumnFacts:
         return ColumnFacts(
             self.kind, n_rows, n_missing, _sum(self.numbers, other.numbers), _sum(self.texts, other.texts)
         )
+
+
+def _nearly_all(different: int, present: int) -> bool:
+    return different >= IDENTIFYING_SHARE * present
 
 
 def _sum(one: Any, other: Any) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-# Words that end the names of such columns. 'number' and 'code' alone may well be counts and measurements.
+# Words that end the names of such columns.
 _IDENTIFIERS = {"id", "ids", "uuid", "guid", "identifier", "sku", "isbn", "ean", "ssn", "iban"}
+# Words that end the names of identifiers, and of counts and measurements as well: the numbers must show it.
+_NUMBERINGS = {"no", "nr", "num", "number", "nummer", "code", "key", "index", "ref", "reference"}
 _ROW_NAMES = re.compile(r"index|row([_ ]?(number|nr|no|index))?|unnamed: 0|column 1")
 _CODES = {"zip", "zipcode", "postcode", "postalcode", "pincode", "plz", "phone", "telephone", "mobile", "fax"}
 _CODE_PAIRS = {("zip", "code"), ("post", "code"), ("postal", "code"), ("pin", "code"), ("area", "code")}
@@ -15,6 +17,8 @@ _YEARS = {"year", "yr", "years", "jahr"}
 _SINCE = {"birth", "born", "built", "build", "construction", "founded", "established", "geburtsjahr", "dob"}
 
 IDENTIFIER, CODE, RANK, YEAR = "identifier", "code", "rank", "year"
+# What may be an identifier, if nearly all its numbers are different.
+NUMBERING = "numbering"
 
 
 def words_of(name: str) -> list[str]:
@@ -34,6 +38,8 @@ def meaning_of(name: str) -> str | None:
     --------
     >>> [meaning_of(name) for name in ("user_id", "Pin code", "Rank", "year", "Year_Birth", "weight")]
     ['identifier', 'code', 'rank', 'year', None, None]
+    >>> [meaning_of(name) for name in ("Customer No", "Kundennummer", "number of visits")]
+    ['numbering', 'numbering', None]
     """
     words = words_of(name)
     if not words:
@@ -46,4 +52,6 @@ def meaning_of(name: str) -> str | None:
         return RANK
     if _YEARS.intersection(words) and not _SINCE.intersection(words):
         return YEAR
+    if words[-1] in _NUMBERINGS or words[-1].endswith("nummer"):
+        return NUMBERING
     return None

@@ -40,7 +40,7 @@ from whyclust.tables.plan import candidates
 from whyclust.tables.repeats import repeats
 from whyclust.tables.spelling import Spelling
 from whyclust.tables.tidying import gap_number_note
-from whyclust.tables.written import gap_note
+from whyclust.tables.written_notes import gap_note
 
 # How often columns are decided about again, where blocks hold what drawn rows have not shown.
 MOST_ROUNDS = 5

@@ -190,9 +190,10 @@ def explain(
         )
         return
     if model is not None:
-        from whyclust.command.new_rows import load_model
+        from whyclust.command.new_rows import load_model, named_by
 
-        network, ids = load_model(model), [id_column] if id_column else []
+        network = load_model(model)
+        ids = [name for name in (id_column or named_by(network),) if name]
         _run(
             lambda: read_table(read_from, as_written=ids, reading=network.reading),
             out=out,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +41,15 @@ def load_model(path: Path) -> Neuralized:
     return found
 
 
+def named_by(network: Neuralized, columns: Collection[str] | None = None) -> str | None:
+    """The column that named the rows of the model's table, where the new ones have it, too."""
+    name = getattr(network.reading, "id_column", "")
+    return name if name and (columns is None or name in columns) else None
+
+
 def _column_told(note: str) -> str:
-    """A note on a column, without what it has for an example."""
-    return note.partition(" as the model's table had them (")[0]
+    """A note on what the model does not know in a column, without what it has for an example."""
+    return re.sub(r"^(In [\d,]+ of [\d,]+ rows column '.*' holds) .*$", r"\1", note)
 
 
 def explain_new_rows(
@@ -63,7 +71,7 @@ def explain_new_rows(
     called : str
         Where the network is from, for the report.
     id_column : str, optional
-        The column that names the rows.
+        The column that names the rows; by default the one that did so in the model's table.
     names : mapping of clusters to names, optional
         What to call clusters; the others keep the names that they had.
     progress : callable
@@ -85,6 +93,7 @@ def explain_new_rows(
     True
     """
     frame = table.frame
+    id_column = id_column or named_by(network, frame.columns)
     if id_column is not None and id_column not in frame.columns:
         raise ValueError(unknown_column(id_column, frame.columns))
     if network.named and not set(network.feature_names) & set(frame.columns):
@@ -100,8 +109,10 @@ def explain_new_rows(
     progress("Explaining every row")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        explanation = explain_rows(network, read_input(features.set_axis(rows.distinct, axis=0), "the table"))
-        explanation = explanation.with_names(names or {})
+        read = read_input(features.set_axis(rows.distinct, axis=0), "the table")
+        # Rows are read once: a second reading would tell the same again, and of what it has read as a gap.
+        read = network.reading.of_rows(read) if network.reading is not None and network.named else read
+        explanation = explain_rows(replace(network, reading=None), read).with_names(names or {})
     told = [" ".join(str(warning.message).split()) for warning in caught]
     # What the file's reader has told, with the text that it found, is a gap for the model.
     known_of = {_column_told(note) for note in table.notes}
@@ -123,6 +134,7 @@ def explain_new_rows(
         "notes": notes,
         "versions": versions(),
     }
-    headline = f"{len(explanation):,} new rows, assigned by the model in {called}; nothing was fitted."
+    rows_told = "1 new row" if len(explanation) == 1 else f"{len(explanation):,} new rows"
+    headline = f"{rows_told}, assigned by the model in {called}; nothing was fitted."
     lines = cluster_lines(explanation, rows)
     return Result(explanation, network, lines, None, notes, [headline], computed)

@@ -12,6 +12,7 @@ import pandas as pd
 from whyclust.columns import TablePlan
 from whyclust.command.options import Options
 from whyclust.tables import Table, plan_table, unknown_column
+from whyclust.tables.repeats import copies
 from whyclust.tables.spelling import Spelling
 from whyclust.telling.lines import id_name
 
@@ -83,6 +84,10 @@ def read_rows(table: Table, options: Options) -> Rows:
             notes.append(f"{int(unlabelled.sum())} rows without a label were left out.")
     if len(frame) < 2:
         raise ValueError(f"found {len(frame)} row(s) to cluster, expected at least two.")
+    copied = int(copies(frame).sum())
+    if copied:
+        rows = "row is a copy of another" if copied == 1 else "rows are copies of others"
+        notes.append(f"{copied:,} of {len(frame):,} {rows}: each counts as a row of its own.")
     return Rows(
         frame,
         options,

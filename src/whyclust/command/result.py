@@ -83,7 +83,7 @@ def gather(
     # New rows will be read as these were, and their clusters called the same.
     network = replace(
         fit.network,
-        reading=Reading.of(plan, rows.spellings),
+        reading=Reading.of(plan, rows.spellings, rows.options.id_column),
         cluster_names=dict(explanation.cluster_names),
     )
     return Result(

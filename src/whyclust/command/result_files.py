@@ -92,7 +92,8 @@ def write_result(
                 rows=rows,
             )
         # Those who asked for the page are told what it could not leave out.
-        result.notes.extend(str(warning.message) for warning in caught)
+        warned = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+        result.notes.extend(note for note in warned if note not in result.notes)
         if keep != "nothing":
             _kept(result.explanation, keep).save(beside / "relevance.parquet")
         write_lines([_as_asked(result.clusters, safe_csv, result.notes)], beside / "clusters.csv")

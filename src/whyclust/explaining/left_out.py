@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class RowsLeftOut:
 
     n_rows: int
     n_columns: int
+    left_out: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:

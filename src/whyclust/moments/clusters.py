@@ -6,7 +6,7 @@ rows are typical is known only when the means are, so that takes a second pass (
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean
-from whyclust.moments.rows import LeastRows
+from whyclust.moments.rows import LeastRows, row_keys
 from whyclust.saving.registry import saved
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class GroupMoments:
         return cls(
             Mean.of(part.shown[rows]) if len(rows) else Mean(0, np.zeros(part.shape[1])),
             Mean.of(evidence),
-            LeastRows.of(evidence, rows + first_row, members),
+            LeastRows.of(evidence, rows + first_row, members, _keys(part, rows)),
             (evidence,) if part.is_factored else (),
         )
 
@@ -183,9 +183,9 @@ class TypicalRows:
             # Rows that say why not count only where no part has any of the cluster's own.
             rows = (own if cluster in known.own else other).get(cluster)
             if rows is not None:
-                rows = _without(rows, known.speaking(cluster), first_row)
+                rows = _without(part, rows, known.speaking(cluster), first_row)
                 away = _distances(part, rows, known.speaking(cluster).center)
-                found[cluster] = LeastRows.of(away, rows + first_row, members)
+                found[cluster] = LeastRows.of(away, rows + first_row, members, _keys(part, rows))
         return cls(found)
 
     def __add__(self, other: TypicalRows) -> TypicalRows:
@@ -206,9 +206,31 @@ def _places(labels: NDArray, among: NDArray | None = None) -> dict[Any, NDArray]
     return {label.item(): np.flatnonzero(labels == label) for label in np.unique(labels)}
 
 
-def _without(rows: NDArray, group: GroupMoments, first_row: int) -> NDArray:
-    """Rows but for the one closest to leaving their cluster, unless it is the only one."""
-    return rows if group.count == 1 else rows[~np.isin(rows + first_row, group.borderline.rows[:1])]
+def _keys(part: Explanation, rows: NDArray) -> Callable[[NDArray], NDArray]:
+    """Of rows that are copies of each other, one is named."""
+    return lambda places: _row_keys(part, rows[places])
+
+
+def _row_keys(part: Explanation, rows: NDArray) -> NDArray:
+    """The same number for copies; where the rows were left out, for those of the same relevance."""
+    if getattr(part.data, "left_out", None) is not True:
+        return row_keys(part.data, rows)
+    digits, exponents = np.frexp(np.asarray(part.shown[rows], dtype=np.float64))
+    return row_keys(np.ldexp(np.round(digits, 5), exponents), np.arange(len(rows)))
+
+
+def _without(part: Explanation, rows: NDArray, group: GroupMoments, first_row: int) -> NDArray:
+    """Rows but for the one closest to leaving their cluster and its copies, unless there is no other."""
+    least = group.borderline
+    if group.count == 1 or (least.keys is not None and least.limit > 1 and len(least.rows) == 1):
+        return rows
+    left = rows[~np.isin(rows + first_row, least.rows[:1])]
+    # Copies have the same evidence but for rounding: only such rows need to be compared.
+    near = np.isclose(np.asarray(part.evidence[left], dtype=np.float64), least.values[:1], rtol=1e-9)
+    if least.keys is not None:
+        near[near] = _row_keys(part, left[near]) == least.keys[0]
+        left = left[~near]
+    return left
 
 
 def _distances(part: Explanation, rows: NDArray, center: NDArray) -> NDArray:

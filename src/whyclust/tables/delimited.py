@@ -15,7 +15,7 @@ import pandas as pd
 
 from whyclust.tables.signs import DECIMAL_COMMA
 from whyclust.tables.spelling import Spelling, spellings_of
-from whyclust.tables.tidying import title_note, title_rows
+from whyclust.tables.tidying import title_note, title_rows, without_empty_rows, without_total
 from whyclust.tables.written import read_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -228,7 +228,9 @@ def parse(
     if n_fields == len(header) + 1:
         extra_is_last = all(row[-1].strip() == "" for row in rows[1:] if len(row) == n_fields)
         header = [*header, ""] if extra_is_last else ["", *header]
-    frame = _read_columns(text, delimiter, len(header), has_header)
+    frame, empty = without_empty_rows(_read_columns(text, delimiter, len(header), has_header))
+    # 'Total' is no odd word among numbers.
+    frame, totals = without_total(frame)
 
     def written(positions: list[int]) -> pd.DataFrame:
         return _read_columns(text, delimiter, len(header), has_header, positions)
@@ -243,7 +245,7 @@ def parse(
     for position, column in numbers.items():
         frame[position] = column
     frame.columns = pd.Index(header)
-    return frame, [*notes, *told], spellings
+    return frame, [*notes, *empty, *totals, *told], spellings
 
 
 def _read_columns(

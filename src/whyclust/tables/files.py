@@ -22,7 +22,8 @@ from whyclust.tables.numpy_files import read_npy, read_npz
 from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
 from whyclust.tables.reading import Reading
 from whyclust.tables.spelling import Spelling, gap_spellings, spellings_of
-from whyclust.tables.tidying import replaced, without_gap_numbers, without_total
+from whyclust.tables.tidying import replaced, without_empty_rows, without_gap_numbers, without_total
+from whyclust.tables.wording import with_one_spelling, without_blanks
 from whyclust.tables.written import read_numbers
 
 KIND_OF_SUFFIX = {
@@ -117,15 +118,19 @@ def read_file(
             "expected at least two rows and one column."
         )
     spellings = {frame.columns[position]: one for position, one in table.spellings.items()}
+    frame, empty = without_empty_rows(without_blanks(frame))
     frame, totals = without_total(frame)
     frame, told, more = _read_words(frame, kind, {*as_written, *known})
+    frame, same = with_one_spelling(frame, {*as_written, *known})
     spellings |= more
     cleaned, gaps = without_gap_numbers(frame, known)
     spellings |= gap_spellings(frame, cleaned, spellings)
     if reading is not None:
         cleaned, unread = reading.apply(cleaned)
         gaps += unread
-    return Table(cleaned, [*table.notes, *renamed, *totals, *told, *gaps], table.aside, spellings)
+    return Table(
+        cleaned, [*table.notes, *renamed, *empty, *totals, *told, *same, *gaps], table.aside, spellings
+    )
 
 
 def _read_compressed(path: Path, called: str, as_written: Collection[str], reading: Reading | None) -> Table:

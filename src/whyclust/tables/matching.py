@@ -9,8 +9,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-_YES = frozenset({"true", "yes", "y", "t", "on", "1"})
-_NO = frozenset({"false", "no", "n", "f", "off", "0"})
+_YES = frozenset({"true", "yes", "y", "t", "on", "1", "ja", "j", "oui", "sí"})
+_NO = frozenset({"false", "no", "n", "f", "off", "0", "nein", "non"})
+# Letters that stand for answers, if all letters of a column are of one of these.
+_LETTERS = (frozenset("yn"), frozenset("tf"), frozenset("jn"))
+
+
+def answer_in(words: Sequence[str]) -> dict[str, bool] | None:
+    """What each word answers, yes or no; None where some are no answers.
+
+    >>> answer_in(["Yes", "y", "No"]), answer_in(["yes", "perhaps"]), answer_in(["T", "N"])
+    ({'Yes': True, 'y': True, 'No': False}, None, None)
+    """
+    found = {word: _as_answer(word) for word in words}
+    letters = {
+        word.strip().casefold() for word in words if len(word.strip()) == 1 and word.strip() not in "01"
+    }
+    if None in found.values() or not any(letters <= known for known in _LETTERS):
+        return None
+    return {word: bool(answer) for word, answer in found.items()}
 
 
 def matched(column: pd.Series, categories: Sequence[str]) -> tuple[NDArray, NDArray]:

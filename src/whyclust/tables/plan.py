@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from whyclust.columns import TablePlan, column_facts, plan_columns
+from whyclust.columns import ColumnFacts, TablePlan, column_facts, plan_columns
 from whyclust.columns.plan import listed
 from whyclust.columns.scaling import AUTO, ROBUST
 from whyclust.tables.repeats import repeats
@@ -66,7 +66,7 @@ def plan_table(
     if len(frame) == 0:
         raise ValueError("the table has no rows: expected at least two.")
     names = candidates(frame.columns, columns=columns, drop=drop, aside=aside)
-    facts, asked = column_facts(frame, names), columns or ()
+    facts, asked = _as_numbered(column_facts(frame, names), frame), columns or ()
     plan = plan_columns(facts, asked=asked, scale=scale)
     plan = replace(plan, notes=[*plan.notes, *_farthest(frame, plan, scale)])
     repeated = {} if columns else repeats(frame, [column.name for column in plan.columns])
@@ -88,10 +88,35 @@ def _farthest(frame: pd.DataFrame, plan: TablePlan, scale: str) -> list[str]:
         if scale == AUTO and column.scaling is not None and column.scaling.kind == ROBUST:
             numbers = np.asarray(column.apply(frame[column.name]), dtype=np.float64)
             place = int(np.nanargmax(np.abs(numbers - column.scaling.center)))
-            told.append(f"'{column.name}' is {numbers[place]:,.15g} in row {place + 1}")
+            row = _row_numbers(frame)[place] + 1
+            told.append(f"'{column.name}' is {numbers[place]:,.15g} in row {row}")
     if not told:
         return []
     return [f"Farthest outside: {listed(told)}. Mend or leave out what is wrong: means are told with it."]
+
+
+def _row_numbers(frame: pd.DataFrame) -> list[int]:
+    """The rows' numbers in their file, from 0: where some were left out, the others keep theirs."""
+    if isinstance(frame.index, pd.RangeIndex) or not pd.api.types.is_integer_dtype(frame.index.dtype):
+        return list(range(len(frame)))
+    return [int(label) for label in frame.index]
+
+
+def _as_numbered(facts: dict[str, ColumnFacts], frame: pd.DataFrame) -> dict[str, ColumnFacts]:
+    """The facts with the numbers that rows have in their file, for messages."""
+    rows = _row_numbers(frame)
+    if rows == list(range(len(frame))):
+        return facts
+    found = {}
+    for name, one in facts.items():
+        if one.numbers is not None and one.numbers.infinite_row is not None:
+            numbers = replace(one.numbers, infinite_row=rows[one.numbers.infinite_row])
+            one = replace(one, numbers=numbers)
+        if one.texts is not None:
+            first = {word: rows[place] for word, place in one.texts.first.items()}
+            one = replace(one, texts=replace(one.texts, first=first))
+        found[name] = one
+    return found
 
 
 def candidates(

@@ -119,6 +119,8 @@ class Reading:
     ----------
     columns : tuple of ColumnReading
         Those that are used.
+    id_column : str
+        The column that named the rows, if any.
 
     Examples
     --------
@@ -133,10 +135,11 @@ class Reading:
     """
 
     columns: tuple[ColumnReading, ...]
+    id_column: str = ""
 
     @classmethod
-    def of(cls, plan: TablePlan, spellings: Mapping[str, Spelling]) -> Reading:
-        """From what became of the columns, and how each was written."""
+    def of(cls, plan: TablePlan, spellings: Mapping[str, Spelling], id_column: str | None = None) -> Reading:
+        """From what became of the columns, how each was written, and what named the rows."""
         return cls(
             tuple(
                 ColumnReading(
@@ -147,7 +150,8 @@ class Reading:
                     bool(one.n_missing),
                 )
                 for one in plan.columns
-            )
+            ),
+            id_column or "",
         )
 
     @property

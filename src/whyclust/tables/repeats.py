@@ -1,4 +1,4 @@
-"""Columns that say the same as another one, and would count twice."""
+"""Columns that say the same as another one, and would count twice; and rows that are copies of others."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 # Columns of more values than this, or whose values hardly repeat, say the same only if their numbers are the
 # same: any two columns that are different in every row tell rows apart alike.
 MOST_VALUES, FEWEST_ROWS = 50, 4
+# Columns by which rows are compared at a time.
+_AT_ONCE = 50
 
 
 def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
@@ -58,6 +61,30 @@ def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
         kept = _kept(frame, alike)
         found |= {name: kept for name in alike if name != kept and _says_no_more(frame[name], frame[kept])}
     return {name: found[name] for name in frame.columns if name in found}
+
+
+def copies(frame: pd.DataFrame) -> NDArray:
+    """Which rows are the same as an earlier one in every column.
+
+    >>> copies(pd.DataFrame({"a": [1, 2, 1, 1], "b": ["x", "x", "x", "y"]}))
+    array([False, False,  True, False])
+    """
+    keys = np.zeros(len(frame), dtype=np.uint64)
+    rows = np.arange(len(frame))
+    for start in range(0, frame.shape[1], _AT_ONCE):
+        # Rows that have differed from all others need not be looked at again.
+        part = frame.iloc[rows, start : start + _AT_ONCE]
+        try:
+            found = pd.util.hash_pandas_object(part, index=False)
+        except TypeError:  # what cannot be hashed
+            found = pd.util.hash_pandas_object(part.astype(str), index=False)
+        keys[rows] = keys[rows] * np.uint64(31) + found.to_numpy()
+        rows = rows[pd.Series(keys[rows]).duplicated(keep=False).to_numpy()]
+        if not len(rows):
+            break
+    same = np.zeros(len(frame), dtype=bool)
+    same[rows] = pd.Series(keys[rows]).duplicated().to_numpy()
+    return same
 
 
 def _kept(frame: pd.DataFrame, alike: list[str]) -> str:

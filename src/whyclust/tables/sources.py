@@ -150,7 +150,7 @@ def _refuse_other_units(paths: list[Path], tables: list[Table]) -> None:
     for path, table in zip(paths[1:], tables[1:], strict=True):
         for name in first.keys() & table.spellings.keys():
             one, other = first[name].measure, table.spellings[name].measure
-            if one != other:
+            if not first[name].measures_as(table.spellings[name]):
                 raise ValueError(
                     f"column '{name}' is in {one or 'plain numbers'} in '{paths[0].name}' and in "
                     f"{other or 'plain numbers'} in '{path.name}': write it alike in all files."

@@ -7,6 +7,7 @@ are 900 where a column counts in thousands, and 900,000 where it has 'K' beside 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust.saving.registry import saved
+from whyclust.tables.entries import GAPS, MAGNITUDES, Entry, counts_ones, entry_of
 from whyclust.tables.signs import DECIMAL_COMMA, DECIMAL_POINT, THOUSANDS_COMMA
-from whyclust.tables.written import GAPS, MAGNITUDES, Entry, counts_ones, entry_of
+from whyclust.tables.units import conversions, currencies_in
 
 # What pandas takes for a gap in a file, in small letters; and the question mark, as in `delimited`.
 NO_ENTRY = GAPS | {"", "?", "nan", "null", "<na>", "#n/a", "#na", "-nan", "1.#ind", "1.#qnan", "#n/a n/a"}
@@ -41,6 +43,10 @@ class Spelling:
         Numbers that stand for a gap.
     day_first : bool
         Of dates.
+    fractions : bool
+        Whether numbers alone, among others in per cent, are these divided by 100.
+    words : tuple of str
+        Odd words among the numbers, in small letters, which counted as gaps.
 
     Examples
     --------
@@ -59,6 +65,8 @@ class Spelling:
     counts: bool = False
     gaps: tuple[float, ...] = ()
     day_first: bool = False
+    fractions: bool = False
+    words: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, column: pd.Series, numbers: pd.Series) -> Spelling:
@@ -70,18 +78,25 @@ class Spelling:
         values = np.full(len(words), np.nan)
         values[codes[codes >= 0]] = numbers.to_numpy(dtype=np.float64, na_value=np.nan)[codes >= 0]
         found = [entry_of(str(word)) for word in words]
+        odd = {str(word).strip().lower() for word, one in zip(words, found, strict=True) if one is None}
         known = [
             (one, value) for one, value in zip(found, values, strict=True) if one and not np.isnan(value)
         ]
         entries = [one for one, _ in known]
         counts = counts_ones(entries)
         magnitudes = sorted({one.magnitude for one in entries if one.magnitude})
-        return cls(
+        comma, unit = (
             _comma(known, counts),
+            _unit(found, np.bincount(codes[codes >= 0], minlength=len(found))),
+        )
+        return cls(
+            comma,
             next((one.currency for one in entries if one.currency), ""),
-            next((one.unit for one in entries if one.unit), ""),
+            unit,
             "" if counts or not magnitudes else magnitudes[0],
             counts,
+            fractions=unit == "%" and _are_fractions(known, bool(comma)),
+            words=tuple(sorted(odd - NO_ENTRY)),
         )
 
     @property
@@ -95,6 +110,13 @@ class Spelling:
         told = [f"'{beside}'"] if beside else []
         # With a currency, 'K' and 'M' are always counted.
         return " ".join([*told, *(["thousands and millions"] if self.counts and not self.currency else [])])
+
+    def measures_as(self, other: Spelling) -> bool:
+        """Whether the numbers of another column are counted in the same."""
+        if not (self.currency and other.currency):
+            return self.measure == other.measure
+        same = len(currencies_in([self.currency, other.currency])) == 1
+        return same and self.measure == replace(other, currency=self.currency).measure
 
     def shown(self, texts: Sequence[str]) -> bool | None:
         """Whether only a decimal comma is possible in texts, or only a point; None where both or none are.
@@ -129,7 +151,7 @@ class Spelling:
         bare: list[str | None] = [None] * len(texts)
         factors, unread = np.ones(len(texts)), np.zeros(len(texts), dtype=bool)
         for place, text in enumerate(texts):
-            if text.strip().lower() in NO_ENTRY:
+            if text.strip().lower() in (*NO_ENTRY, *self.words):
                 continue
             found = self._bare(text)
             unread[place] = found is None
@@ -159,13 +181,17 @@ class Spelling:
             return (
                 (text.strip(), 1.0) if _number(text.strip(), False) == _number(text.strip(), False) else None
             )
+        factor = 100.0 if self.fractions and not entry.unit else 1.0
         if entry.unit and entry.unit != self.unit:
-            return None
+            converted = conversions({self.unit: 2, entry.unit: 1}) if self.unit else None
+            if converted is None:
+                return None
+            factor = converted[1][entry.unit]
         # A currency may be added, but not another one.
-        if entry.currency and self.currency and entry.currency != self.currency:
+        if entry.currency and self.currency and len(currencies_in([entry.currency, self.currency])) > 1:
             return None
         if not self.magnitude:
-            return entry.number, MAGNITUDES.get(entry.magnitude, 1.0)
+            return entry.number, factor * MAGNITUDES.get(entry.magnitude, 1.0)
         if not entry.magnitude:
             return None
         return entry.number, MAGNITUDES[entry.magnitude] / MAGNITUDES[self.magnitude]
@@ -214,6 +240,20 @@ def gap_spellings(
                 gaps = tuple(float(gap) for gap in gone)
                 found[name] = replace(spellings.get(name, Spelling()), gaps=gaps)
     return found
+
+
+def _unit(entries: Sequence[Entry | None], counts: NDArray) -> str:
+    """What all were converted to: the most frequent of several units."""
+    units: Counter[str] = Counter()
+    for entry, count in zip(entries, counts, strict=True):
+        if entry is not None and entry.unit:
+            units[entry.unit] += int(count)
+    return units.most_common(1)[0][0] if units else ""
+
+
+def _are_fractions(known: list[tuple[Entry, float]], comma: bool) -> bool:
+    alone = [(_number(entry.number, comma), value) for entry, value in known if not entry.unit]
+    return any(number and math.isclose(100 * number, value) for number, value in alone)
 
 
 def _comma(known: list[tuple[Entry, float]], counts: bool) -> bool | None:

@@ -129,6 +129,23 @@ def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return frame, []
 
 
+def without_empty_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out rows that hold nothing, and say so; the others keep their numbers.
+
+    >>> table = pd.DataFrame({"shop": ["a", None, "b"], "sales": [1, None, 2]})
+    >>> without_empty_rows(table)
+    (  shop  sales
+    0    a    1.0
+    2    b    2.0, ['1 row that holds nothing was left out.'])
+    """
+    empty = frame.isna().all(axis=1).to_numpy()
+    if not empty.any() or empty.all():
+        return frame, []
+    count = int(empty.sum())
+    told = "1 row that holds nothing was" if count == 1 else f"{count:,} rows that hold nothing were"
+    return frame[~empty], [f"{told} left out."]
+
+
 def without_gap_numbers(frame: pd.DataFrame, but: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
     """Read −999 and the like as gaps, where they are far from all other numbers of their column.
 

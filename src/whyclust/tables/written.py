@@ -1,87 +1,28 @@
 """Numbers as people write them: '$219 B', '12.5 %', '180 cm', '98/100', '(1,200) €'.
 
-A column of text is a column of numbers with a unit if all its entries are numbers beside the same unit. What
-commas and points mean in the numbers is not decided here, but for the whole file (`whyclust.tables.signs`).
+A column of text is a column of numbers with a unit if all its entries are numbers beside the same unit, or
+beside units of one kind. What commas and points mean in the numbers is not decided here, but for the whole
+file (`whyclust.tables.signs`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust.columns.plan import listed
+from whyclust.columns.deciding import NUMERIC_SHARE, blemished
+from whyclust.tables.entries import GAPS, MAGNITUDES, Entry, counts_ones, entry_of
 from whyclust.tables.signs import read_signs
+from whyclust.tables.units import conversions, currencies_in
+from whyclust.tables.written_notes import currency_notes, dress_notes, unit_notes
 
-# What stands for a gap in a column of numbers, beside what pandas takes for one.
-GAPS = frozenset(
-    {"-", "--", "–", "—", ".", "..", "...", "n.a.", "n/a", "na", "none", "nil", "unknown", "missing", "tbd"}
-    | {"not available", "not known", "k.a.", "s/d", "x"}
-)
-CURRENCIES = (
-    *("US$", "A$", "C$", "R$", "HK$", "S$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "zł", "Fr.", "kr."),
-    *("kr", "Rs.", "Rs", "USD", "EUR", "GBP", "CHF", "JPY", "INR", "AUD", "CAD", "CNY", "RMB", "SEK", "NOK"),
-    *("DKK", "BRL", "MXN", "PLN", "TRY", "ZAR", "Euro", "euro", "euros", "dollars", "pounds"),
-)
-# How many ones a word stands for; those of a single letter may be units as well (metres, kelvin).
-MAGNITUDES = {
-    **dict.fromkeys(("k", "tsd", "thousand"), 1e3),
-    **dict.fromkeys(("m", "mn", "mio", "mln", "million", "millions"), 1e6),
-    **dict.fromkeys(("b", "bn", "mrd", "billion", "billions"), 1e9),
-    **dict.fromkeys(("t", "tn", "trillion", "trillions"), 1e12),
-    **dict.fromkeys(("lakh", "lakhs"), 1e5),
-    **dict.fromkeys(("cr", "crore", "crores"), 1e7),
-}
-_MONEY = "|".join(re.escape(name) for name in CURRENCIES)
-# Digits of other scripts are none of pandas'.
-_FORM = re.compile(
-    rf"""\s*(?P<minus>[-−])?\s*(?P<open>\()?\s*
-    (?P<before>{_MONEY})?\s*(?P<inside>\()?\s*
-    (?P<number>[+\-−]?(?:[0-9](?:[0-9.,'’\u00a0\u202f ]*[0-9])?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?)\s*
-    (?P<after>[%‰]|/\s*[0-9]+|[^\W\d_°"'′″µ][^\d()]{{0,14}}|[°"'′″µ£€$¥₹][^\d()]{{0,14}})?
-    \s*(?P<close>\))?\s*""",
-    re.VERBOSE,
-)
-_GROUPS = re.compile(r"(?<=\d)['’\u00a0\u202f ](?=\d{3}(?!\d))")
-_GROUPED = re.compile(r"-?[1-9]\d{0,2}(?:['’\u00a0\u202f ]\d{3})+(?:[.,]\d+)?")
-# What stands behind numbers and is no unit: times of day, months, places in an order.
-_NO_UNITS = frozenset(
-    {"am", "pm", "uhr", "st", "nd", "rd", "th", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep"}
-    | {"oct", "nov", "dec"}
-)
-# Longer texts are no numbers.
-_LONGEST = 40
 # Entries that are looked at before all of them are, and how many of these must be numbers.
-_GLANCE, _MOSTLY = 40, 0.8
-# A few entries may be something else: they count as gaps.
-SHARE = 0.95
-MISSING = "these count as missing."
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A number as it is written, with what stands around it.
-
-    Attributes
-    ----------
-    number : str
-        With its signs, but without blanks and brackets.
-    currency, magnitude, unit : str
-        Empty where there is none.
-    changed, bracketed : bool
-        Whether the number is written otherwise in the text, and whether in brackets.
-    """
-
-    number: str
-    currency: str = ""
-    magnitude: str = ""
-    unit: str = ""
-    changed: bool = False
-    bracketed: bool = False
+_GLANCE, _MOSTLY = 40, 0.6
 
 
 @dataclass(frozen=True)
@@ -98,12 +39,18 @@ class Dressed:
         What was taken off.
     gaps : dict of str to int
         Entries that are no numbers, with how often each is there.
+    plain : ndarray of bool
+        Rows with a number alone, where others have a unit.
+    known : dict of str to Entry
+        All different entries that are numbers, as they are written.
     """
 
     bare: pd.Series
     factors: NDArray
     unit: str
     gaps: dict[str, int]
+    plain: NDArray
+    known: dict[str, Entry]
 
 
 def undress(columns: Mapping[int, pd.Series]) -> dict[int, Dressed]:
@@ -143,16 +90,23 @@ def _undressed(column: pd.Series) -> Dressed | None:
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     is_number = np.array([entry is not None for entry in entries])
     is_gap = np.array([text.strip().lower() in GAPS for text in texts])
-    known = [entry for entry in entries if entry is not None]
-    if counts[is_number].sum() < SHARE * counts[~is_gap].sum() or is_number.sum() < 2:
+    n_numbers, n_entries = counts[is_number].sum(), counts[~is_gap].sum()
+    odd = blemished(n_numbers, n_entries, int(is_number.sum()), int((~is_number & ~is_gap).sum()))
+    if (n_numbers < NUMERIC_SHARE * n_entries and not odd) or is_number.sum() < 2:
         return None
-    unit = _unit(known)
-    dressed = any(entry.currency or entry.magnitude or entry.unit or entry.changed for entry in known)
-    if unit is None or not (dressed or is_gap.any()):
+    known = {text: entry for text, entry in zip(texts, entries, strict=True) if entry is not None}
+    measured = measure_of(
+        [(entry, int(often)) for entry, often in zip(entries, counts, strict=True) if entry]
+    )
+    dressed = any(entry.changed or not entry.plain for entry in known.values())
+    if measured is None or not (dressed or odd or is_gap.any()):
         return None
-    ones = counts_ones(known)
+    unit, by_unit = measured
+    ones = counts_ones(list(known.values()))
     bare = np.array([None if entry is None else entry.number for entry in entries], dtype=object)
-    factors = np.array([MAGNITUDES.get(entry.magnitude, 1.0) if entry and ones else 1.0 for entry in entries])
+    factors = np.array([_factor(entry, by_unit, ones) for entry in entries])
+    has_unit = any(entry.unit or entry.currency for entry in known.values())
+    alone = np.array([has_unit and entry is not None and entry.plain for entry in entries])
     gaps = {texts[place]: int(counts[place]) for place in np.flatnonzero(~is_number)}
     missing = codes < 0
     numbers = bare[codes]
@@ -162,83 +116,97 @@ def _undressed(column: pd.Series) -> Dressed | None:
         np.where(missing, 1.0, factors[codes]),
         unit,
         gaps,
+        alone[codes] & ~missing,
+        known,
     )
 
 
-def entry_of(text: str) -> Entry | None:
-    """A number with what stands around it; None where the text is something else."""
-    text = text.strip()
-    match = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
-    if match is None:
-        return None
-    brackets = bool(match["open"]) + bool(match["inside"])
-    if brackets != bool(match["close"]):
-        return None
-    number = match["number"].replace("−", "-")
-    grouped = _GROUPS.sub("", number)
-    # '030 123' is a telephone number, and '007' a code.
-    if (grouped != number and not _GROUPED.fullmatch(number)) or re.match(r"[+-]?0\d", number):
-        return None
-    number = grouped
-    if any(sign in number for sign in " '’\u00a0\u202f"):
-        return None
-    if brackets or match["minus"]:  # accountants write (5) for −5
-        if number[0] in "+-":
-            return None
-        number = f"-{number}"
-    currency, after = match["before"] or "", (match["after"] or "").strip()
-    first, _, rest = after.partition(" ")
-    magnitude = ""
-    # 'B' of '$219 B', and 'Mio' of '3 Mio €'.
-    # Alone, small letters are units: 'm' is a metre, and 'k' may be anything.
-    word = first.lower().rstrip(".")
-    counts = word in MAGNITUDES and (len(word) > 1 or first in "KMBT" or currency or rest)
-    if counts and (not rest or rest in CURRENCIES):
-        magnitude, after = word, rest
-    elif len(after) > 1 and after[0] in "kKMB" and after[1:] in CURRENCIES:
-        magnitude, after = after[0].lower(), after[1:]
-    if after in CURRENCIES and not currency:
-        currency, after = after, ""
-    if any(symbol in after for symbol in "$€£¥₹"):
-        return None
-    if after.startswith("/"):
-        after = f"of {after[1:].strip()}"
-    # '1 star' and '2 stars' are one unit.
-    unit = after[:-1] if len(after) > 3 and after.endswith("s") else after
-    if unit.lower().rstrip(".") in _NO_UNITS:
-        return None
-    changed = number != match["number"]
-    return Entry(number, currency.rstrip("."), magnitude, unit.strip(), changed, bool(brackets))
+def _factor(entry: Entry | None, by_unit: Mapping[str, float], ones: bool) -> float:
+    if entry is None:
+        return 1.0
+    return by_unit.get(entry.unit, 1.0) * (MAGNITUDES.get(entry.magnitude, 1.0) if ones else 1.0)
 
 
-def _unit(entries: list[Entry]) -> str | None:
-    """The one unit of all that have one; None where there are several, or where most have none."""
-    currencies = {entry.currency for entry in entries if entry.currency}
-    units = {entry.unit for entry in entries if entry.unit}
+def measure_of(counted: list[tuple[Entry, int]]) -> tuple[str, dict[str, float]] | None:
+    """What all entries are counted in, and what to multiply those in other units of its kind with.
+
+    Parameters
+    ----------
+    counted : list of (Entry, int)
+        The different entries, with how often each is there.
+
+    Returns
+    -------
+    (str, dict of str to float) or None
+        None where they cannot be compared, or where most have no unit.
+    """
+    entries = [entry for entry, _ in counted]
+    currencies = sorted({entry.currency for entry in entries if entry.currency})
+    units: Counter[str] = Counter()
+    for entry, often in counted:
+        if entry.unit:
+            units[entry.unit] += often
     magnitudes = {entry.magnitude for entry in entries if entry.magnitude}
-    if len(currencies) > 1 or len(units) > 1 or (units and magnitudes):
+    if len(currencies_in(currencies)) > 1 or (units and magnitudes):
         return None
-    plain = {entry.number for entry in entries if not (entry.currency or entry.unit or entry.magnitude)}
+    plain = {entry.number for entry in entries if entry.plain}
+    by_unit = dict.fromkeys(units, 1.0)
+    target = next(iter(units), "")
+    if len(units) > 1:
+        # A number alone could be in any of them.
+        converted = None if plain or currencies else conversions(units)
+        if converted is None:
+            return None
+        target, by_unit = converted
     with_unit = [entry.number for entry in entries if entry.currency or entry.unit]
     # '4' and '4a' are no amounts, and '98' beside '98/100' may be out of anything.
-    if with_unit and (2 * len(with_unit) < len(entries) or plain.intersection(with_unit)):
+    sure = bool(currencies) or target == "%"
+    if with_unit and (2 * len(with_unit) < len(entries) or (not sure and plain.intersection(with_unit))):
         return None
-    if plain and any(unit.startswith("of ") for unit in units):
+    if plain and target.startswith("of "):
         return None
     if magnitudes and not currencies and not counts_ones(entries) and plain:
         return None
-    # Accountants' brackets are for amounts of money.
-    if not currencies and any(entry.bracketed for entry in entries):
+    if not _signs_agree(entries, bool(currencies)):
         return None
-    unit = " ".join([*currencies, *units])
-    return unit or " and ".join(sorted(magnitude.upper() for magnitude in magnitudes))
+    unit = " ".join([*currencies[:1], *([target] if target else [])])
+    if not unit and any(entry.small for entry in entries) and len(magnitudes) == 1:
+        return "k", by_unit
+    return unit or " and ".join(sorted(magnitude.upper() for magnitude in magnitudes)), by_unit
 
 
-def counts_ones(entries: list[Entry]) -> bool:
-    """Whether 'K' and 'M' are thousands and millions, and no units."""
-    magnitudes = {entry.magnitude for entry in entries if entry.magnitude}
-    words = any(len(magnitude) > 1 for magnitude in magnitudes)
-    return words or len(magnitudes) > 1 or (bool(magnitudes) and any(entry.currency for entry in entries))
+def _signs_agree(entries: list[Entry], money: bool) -> bool:
+    """Whether brackets and a minus behind a number can stand for negative numbers."""
+    bracketed = sum(entry.bracketed for entry in entries)
+    behind = sum(entry.behind for entry in entries)
+    before = any(entry.number[0] == "-" and not (entry.behind or entry.bracketed) for entry in entries)
+    # Without money, numbers that are mostly in brackets are references, and programs write one kind of minus.
+    if bracketed and not money and (2 * bracketed > len(entries) or before or behind):
+        return False
+    return not behind or (2 * behind <= len(entries) and not before)
+
+
+def are_fractions(percents: NDArray, others: NDArray) -> bool:
+    """Whether numbers without a sign, beside others in per cent, are these divided by 100.
+
+    Examples
+    --------
+    >>> are_fractions(np.array([10.0, 30.0, 20.0]), np.array([0.12, 0.28]))
+    True
+    >>> are_fractions(np.array([10.0, 30.0, 20.0]), np.array([12.0, 28.0]))
+    False
+    """
+    if not len(percents) or not len(others) or np.abs(others).max() > 1:
+        return False
+    lowest, highest = percents.min() / 100, percents.max() / 100
+    room = (highest - lowest) / 2
+    if others.min() < lowest - room or others.max() > highest + room:
+        return False
+    usual, other = np.median(np.abs(percents)), np.median(np.abs(others))
+    if usual == 0 or other == 0:
+        return False
+    # 0.4 beside 0.2 % and 40 % may be both: what is nearer to most of them counts.
+    return bool(abs(np.log(100 * other / usual)) < abs(np.log(other / usual)))
 
 
 def read_numbers(
@@ -291,7 +259,8 @@ def read_numbers(
         bare[position] = column.bare
     signed, told = read_signs(bare, names, delimiter, delimiter_name, as_text, as_written)
     numbers = {position: column for position, column in signed.items() if position not in dressed}
-    kept = {}
+    kept: dict[int, Dressed] = {}
+    fractions: list[int] = []
     for position, column in dressed.items():
         plain = signed[position] if position in signed else pd.to_numeric(column.bare, errors="coerce")
         plain = plain.astype(float)
@@ -299,64 +268,11 @@ def read_numbers(
             continue  # digits and signs, but no number
         numbers[position] = plain * column.factors
         kept[position] = column
+        if column.unit == "%" and column.plain.any():
+            with_sign = numbers[position][~column.plain].dropna().to_numpy()
+            if are_fractions(with_sign, plain[column.plain].to_numpy()):
+                numbers[position] = plain * np.where(column.plain, 100.0, 1.0)
+                fractions.append(position)
     others = {position: column for position, column in texts.items() if position not in numbers}
-    return numbers, [*told, *_notes(kept, texts, numbers, names), *_currency_notes(others, names)]
-
-
-def _currency_notes(texts: Mapping[int, pd.Series], names: list[str]) -> list[str]:
-    """Amounts of several currencies are no numbers that can be compared, and should not go without a word."""
-    notes = []
-    for position, column in texts.items():
-        words = [word for word in column.dropna().head(10 * _GLANCE) if isinstance(word, str)]
-        entries = [entry_of(word) for word in words if word.strip().lower() not in GAPS]
-        found = sorted({entry.currency for entry in entries if entry is not None and entry.currency})
-        if len(found) > 1 and sum(entry is not None for entry in entries) >= SHARE * len(entries):
-            told = " and ".join(f"'{one}'" for one in found[:3])
-            notes.append(
-                f"Column '{names[position]}' holds amounts in several currencies ({told}), which cannot be "
-                "compared: it is not read as numbers. Convert them to one currency."
-            )
-    return notes
-
-
-def _notes(
-    found: Mapping[int, Dressed],
-    texts: Mapping[int, pd.Series],
-    numbers: Mapping[int, pd.Series],
-    names: list[str],
-) -> list[str]:
-    notes = []
-    by_unit: dict[str, list[int]] = {}
-    for position, column in found.items():
-        if column.unit:
-            by_unit.setdefault(column.unit, []).append(position)
-    for unit, positions in by_unit.items():
-        first = positions[0]
-        # The first entry that shows the unit.
-        shows = (
-            texts[first].astype(str).str.contains(unit.split()[-1], case=False, regex=False)
-            & numbers[first].notna()
-        )
-        place = int(shows.to_numpy().argmax())
-        text, number = str(texts[first].iloc[place]).strip(), float(numbers[first].iloc[place])
-        called = listed([f"'{names[position]}'" for position in positions])
-        notes.append(f"Numbers with '{unit}' were read as such ('{text}' as {number:,.15g}) in {called}.")
-    bare = [position for position, column in found.items() if not column.unit and not column.gaps]
-    if bare:
-        called = listed([f"'{names[position]}'" for position in bare])
-        notes.append(f"Blanks and apostrophes between digits were read as separating thousands in {called}.")
-    for position, column in found.items():
-        if column.gaps:
-            notes.append(gap_note(names[position], column.gaps))
-    return notes
-
-
-def gap_note(name: str, gaps: Mapping[str, int]) -> str:
-    """Say which entries of a column of numbers are none.
-
-    >>> gap_note("price", {"-": 3, "soon": 1})
-    "Column 'price' holds numbers but for '-' (3), 'soon' (1); these count as missing."
-    """
-    words: Iterable[str] = (f"'{word}' ({count})" for word, count in list(gaps.items())[:3])
-    more = f" and {len(gaps) - 3} others" if len(gaps) > 3 else ""
-    return f"Column '{name}' holds numbers but for {', '.join(words)}{more}; {MISSING}"
+    notes = dress_notes(kept, texts, numbers, names, fractions)
+    return numbers, [*told, *notes, *currency_notes(others, names), *unit_notes(others, names)]
