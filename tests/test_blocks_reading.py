@@ -191,15 +191,29 @@ def test_a_unit_that_no_drawn_row_has_is_found(tmp_path, monkeypatch):
     few_drawn(monkeypatch)
     frame = with_units(rows())
     row = undrawn(len(frame), 40 / len(frame))
-    frame.loc[row, "height"] = "6.1 ft"
+    frame.loc[row, "height"] = "6.1 kg"
     found = planned(tmp_path, frame)
     assert "height" not in found.plan.numeric
     assert "price" in found.plan.numeric
     (note,) = [note for note in found.notes if "'height'" in note]
     assert note == (
-        "Column 'height' holds numbers that are not written alike ('6.1 ft' beside others): it is not read "
-        "as numbers."
+        "Column 'height' holds numbers in several units ('cm' and 'kg'), which cannot be compared: it is not "
+        "read as numbers. Convert them to one unit."
     )
+
+
+def test_a_unit_of_the_same_kind_that_no_drawn_row_has_is_converted(tmp_path, monkeypatch):
+    few_drawn(monkeypatch)
+    frame = with_units(rows())
+    row = undrawn(len(frame), 40 / len(frame))
+    frame.loc[row, "height"] = "6.1 ft"
+    found = planned(tmp_path, frame)
+    assert "height" in found.plan.numeric
+    heights = pd.concat(part for block in found.source.blocks for _, part in block.frames(["height"]))
+    assert heights["height"].iloc[row] == pytest.approx(6.1 * 30.48, rel=1e-12)
+    others = np.arange(len(frame)) != row
+    expected = frame["height"][others].str.removesuffix(" cm").astype(float)
+    assert (heights["height"].to_numpy()[others] == expected.to_numpy()).all()
 
 
 def test_a_decimal_comma_that_no_drawn_row_has_is_found(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ BLOCKS = (
     ),
     Mutation(
         "a few numbers among words make a column of numbers",
-        "return n_numbers < SHARE * (n_numbers + found.n_odd[name])",
+        "return n_numbers < NUMERIC_SHARE * (n_numbers + found.n_odd[name])",
         "return False",
         f"{_READING} -k mostly_words",
     ),

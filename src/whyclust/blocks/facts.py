@@ -159,7 +159,8 @@ def told_apart(facts: BlockFacts) -> dict[str, ColumnFacts]:
     for name, one in facts.facts.items():
         known = facts.distinct.get(name)
         if one.numbers is not None and known is not None and not known.repeats and known.n_rows == one.n_rows:
-            one = replace(one, numbers=replace(one.numbers, different=np.empty(0)))
+            # As many as there are rows; which ones is not known, and takes no memory.
+            one = replace(one, numbers=replace(one.numbers, different=np.broadcast_to(0.0, one.n_rows)))
         found[name] = one
     return found
 

@@ -175,20 +175,22 @@ def _read(
             elif not one.gaps:
                 gaps[name] = found.known.gaps[name].gaps() if name in found.known.gaps else {}
     read = {name: known[name] for name in spellings}
-    notes += _unread(shown, spellings)
+    notes += _unread(shown, spellings, notes)
     for name, (_, found) in read.items():
         notes += [gap_note(name, found.odd[name])] if found.odd[name] else []
         notes += [gap_number_note(name, gap, count) for gap, count in gaps.get(name, {}).items()]
     return (*_with_read(source, facts, names, read), notes) if read else (source, facts, notes)
 
 
-def _unread(shown: Mapping[str, Sequence[str]], spellings: Mapping[str, Spelling]) -> list[str]:
-    """Say which columns are no numbers because of entries that the drawn rows did not show."""
+def _unread(
+    shown: Mapping[str, Sequence[str]], spellings: Mapping[str, Spelling], told: Sequence[str]
+) -> list[str]:
+    """Say which columns are no numbers because of entries that the drawn rows did not show, if nobody has."""
     return [
         f"Column '{name}' holds numbers that are not written alike ('{words[0]}' beside others): it is not "
         "read as numbers."
         for name, words in shown.items()
-        if name not in spellings
+        if name not in spellings and not any(note.startswith(f"Column '{name}' holds") for note in told)
     ]
 
 
