@@ -337,3 +337,31 @@ def test_the_page_is_built_from_its_sources(tmp_path):
     )
     for name in ("page.js", "page.css"):
         assert (tmp_path / name).read_text(encoding="utf-8").strip() == built(name)
+
+
+@pytest.mark.parametrize("stands_out", [True, False])
+def test_the_first_sentence_is_that_of_the_command_line(stands_out):
+    """How well k is supported comes right below the title, on the map's page and in words."""
+    spread = 0.4 if stands_out else 40.0
+    X, _ = make_blobs(120, centers=3, n_features=3, cluster_std=spread, random_state=3)
+    choice = wc.cluster.choose_k(X, k_max=4, random_state=0)
+    assert choice.stands_out == stands_out
+    ex = wc.explain(KMeans(choice.k, n_init=2, random_state=0).fit(X), X)
+    made = render(ex, choice=choice)
+    told = [{"about": "k", "text": choice.describe(), "care": not stands_out}]
+    assert read(made)[0]["headlines"] == told
+    words = made[made.index('<div class="words">') :]
+    assert words.index(choice.describe()) < words.index("Cluster 0")
+    assert read(render(ex))[0]["headlines"] == []
+
+
+def test_the_first_sentence_about_labels_is_the_certificates():
+    X, labels = make_blobs(120, centers=3, n_features=3, cluster_std=6.0, random_state=3)
+    with pytest.warns(UserWarning, match="surrogate agrees"):
+        ex = wc.explain(labels, X)
+    first, *weak = ex.fidelity.sentences()
+    made = render(ex)
+    assert read(made)[0]["headlines"] == [{"about": "labels", "text": first, "care": bool(weak)}]
+    words = made[made.index('<div class="words">') : made.index('id="page-values"')]
+    assert words.count(first.split("'")[0]) == 1
+    assert words.index(first.split("'")[0]) < words.index("Cluster 0")

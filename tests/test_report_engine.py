@@ -291,7 +291,7 @@ def ask():
         assert answer, "the engine broke down: see what node wrote to the error output"
         return json.loads(answer)
 
-    def asked(ex=None, questions=(), changes=(), alone=(), pairs=(), polyhedra=None, order=()):
+    def asked(ex=None, questions=(), changes=(), alone=(), pairs=(), wholly=(), polyhedra=None, order=()):
         if polyhedra is not None:
             return sent({"polyhedra": polyhedra})
         spec, arrays = engine_spec(ex, order)
@@ -302,6 +302,7 @@ def ask():
             "changes": list(changes),
             "alone": list(alone),
             "pairs": list(pairs),
+            "wholly": list(wholly),
         }
         return sent(job)
 
@@ -641,6 +642,20 @@ def test_every_category_and_flag_is_tried_of_every_row(explained, ask):
         assert led >= wanted
     (none,) = ask(ex, changes=[[rows[0], [], None]])["changed"]
     assert none["why"] == "The model reads no column of numbers that could change."
+
+
+@needs_node
+def test_several_numbers_move_in_whole_steps_where_columns_are_whole(explained, ask):
+    """What is shown leads where it says, most often in whole numbers."""
+    ex = explained("command line")
+    spec, _ = engine_spec(ex)
+    rows = cells(ex.data)[::7]
+    found = [one for one in ask(ex, wholly=[[row, None] for row in rows])["wholly"] if "to" in one]
+    assert len(found) > 10
+    assert all(one["landed"] == one["to"] == one["wanted"] for one in found)
+    moved = [[step for step in one["changes"] if step["column"] in spec["whole"]] for one in found]
+    whole = [all(float(step["to"]).is_integer() for step in steps) for steps in moved]
+    assert any(moved) and np.mean(whole) > 0.8
 
 
 @needs_node

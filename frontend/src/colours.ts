@@ -1,7 +1,8 @@
-// Colours of clusters: Okabe and Ito's, which colour-blind people tell apart; more clusters get steps around the wheel.
+// Colours of clusters: Okabe and Ito's, and two that colour-blind people tell from them; the second blue comes late, since
+// two blues over each other are hard to tell apart. More clusters get steps around the wheel. plots/drawing.py has the same.
 import { values } from './data';
 
-const FEW = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b8a800', '#7b61c4'];
+const FEW = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00', '#7c4a1c', '#56b4e9', '#a264f6'];
 const NOISE = '#8a929c';
 
 export function clusterColour(code: number): string {

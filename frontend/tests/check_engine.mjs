@@ -1,6 +1,6 @@
 // For tests/test_report_engine.py. Each line of standard input is a model with questions about it,
 //   { spec, arrays: { name: base64 }, questions: [[row, cluster, against]], changes: [[row, fixed, to, within]],
-//     alone: [[row, column, to]], pairs: [[row, fixed, to]] },
+//     alone: [[row, column, to]], pairs: [[row, fixed, to]], wholly: [[row, to]] },
 // or { polyhedra: [[normals, levels, low, high]] } to which the shortest way is asked,
 // and each line of standard output what the engine answers. The engine is the built one beside this file.
 import { createInterface } from 'node:readline';
@@ -20,7 +20,7 @@ function tried(answer) {
   }
 }
 
-function answered({ spec, arrays, questions, changes, alone, pairs }) {
+function answered({ spec, arrays, questions, changes, alone, pairs, wholly }) {
   const known = Object.fromEntries(Object.entries(arrays).map(([name, text]) => [name, floats(text)]));
   const engine = makeEngine(spec, (name) => {
     if (!(name in known)) throw new Error(`no array is called ${name}`);
@@ -45,6 +45,14 @@ function answered({ spec, arrays, questions, changes, alone, pairs }) {
         if (!found) return { why: 'none' };
         const whole = engine.rounded(row, engine.inWhole(row, found), true);
         return { ...found, whole: { ...whole, landed: engine.explain(whole.point).assigned } };
+      }),
+    ),
+    wholly: wholly.map(([row, to]) =>
+      tried(() => {
+        const found = engine.smallestChange(row, new Set(), to ?? undefined, true);
+        if ('why' in found) return found;
+        const whole = engine.rounded(row, engine.inWhole(row, found), true);
+        return { ...whole, wanted: found.to, landed: engine.explain(whole.point).assigned };
       }),
     ),
     alone: alone.map(([row, column, to]) => tried(() => rounded(row, engine.changeOf(row, column, to ?? undefined), true))),

@@ -732,21 +732,33 @@ function makeSmallestChange(spec, change, array, encoder, assign) {
 		}
 		return best;
 	}
-	/** The same with whole numbers where columns hold no others, each rounded away from the row's own; as it is where these do not lead there. */
+	/**
+	* The same with whole numbers where columns hold no others: each rounded away from the row's own, then back as far as
+	* still leads there, the smallest changes first. As it is where these do not lead there.
+	*/
 	function inWhole(row, found) {
 		const point = found.point.slice();
-		const changes = found.changes.map((one) => {
-			if (!whole.has(one.column) || typeof one.from !== "number") return one;
-			const to = one.to > one.from ? Math.ceil(one.to) : Math.floor(one.to);
-			point[one.column] = to;
-			return {
-				...one,
-				to
-			};
-		});
-		const encoded = encoder.row(row), other = encoder.row(point);
-		if (assign(other) !== found.to) return found;
-		const moved = other.map((code, i) => (code - encoded[i]) * scale[i]);
+		const whole_ = found.changes.filter((one) => whole.has(one.column) && typeof one.from === "number");
+		const away = (one) => Math.sign(one.to - one.from);
+		for (const one of whole_) point[one.column] = away(one) > 0 ? Math.ceil(one.to) : Math.floor(one.to);
+		if (!whole_.length || assign(encoder.row(point)) !== found.to) return found;
+		const leads = (column, value) => {
+			const before = point[column];
+			point[column] = value;
+			if (assign(encoder.row(point)) === found.to) return true;
+			point[column] = before;
+			return false;
+		};
+		for (const one of whole_.slice().reverse()) {
+			if (leads(one.column, one.from)) continue;
+			while (Math.abs(point[one.column] - one.from) > 1 && leads(one.column, point[one.column] - away(one)));
+		}
+		const changes = found.changes.map((one) => ({
+			...one,
+			to: point[one.column]
+		})).filter((one) => one.to !== one.from);
+		const encoded = encoder.row(row);
+		const moved = encoder.row(point).map((code, i) => (code - encoded[i]) * scale[i]);
 		return {
 			...found,
 			distance: Math.sqrt(dot(moved, moved)),

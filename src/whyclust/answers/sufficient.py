@@ -295,7 +295,8 @@ class _Answering:
         Whoever knows more columns need not look at them: a set does for every row that a part of it does for.
         Similar rows alone would not tell so, since the more columns are known, the fewer are similar.
         """
-        often = Counter(tuple(np.sort(one.columns)) for one in found if one.columns is not None)
+        own = [() if one.columns is None else tuple(np.sort(one.columns)) for one in found]
+        often = Counter(columns for columns in own if columns)
         if not often:
             return {}
         reached: dict[tuple[int, ...], NDArray] = {}
@@ -303,7 +304,8 @@ class _Answering:
             if len(columns) == len(self.readable) > 1:
                 continue  # all columns suffice for every row of every cluster
             # What is found for a row itself has reached the target on both halves.
-            told = np.array([one.probability if set(one.columns) <= set(columns) else 0.0 for one in found])
+            held = np.array([set(part) <= set(columns) for part in own])
+            told = np.where(held, [one.probability for one in found], 0.0)
             for part in [part for part in reached if set(part) < set(columns)]:
                 told = np.where(told >= self.search.target, told, reached[part])
             open_ = np.flatnonzero(told < self.search.target)
@@ -313,7 +315,7 @@ class _Answering:
         return reached
 
     def _asked_sets(self, rows: NDArray, often: Counter[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Sets that many rows have, the best few columns of them, which are short enough to be said, and parts."""
+        """Sets that many rows have, the best few columns of them, short enough to be said, and parts."""
         found = [columns for columns, _ in often.most_common(_SETS_PER_CLUSTER)]
         used = Counter(column for columns, count in often.items() for column in columns * count)
         common = sorted(column for column, _ in used.most_common(_COMMON_COLUMNS))

@@ -28,8 +28,9 @@ SAID = "red speaks for the cluster, blue against it"
 _MOST_WRITTEN = 14
 # In a table of more columns only those that differ most between its rows are drawn.
 _MOST_COLUMNS = 60
-# Okabe and Ito's colours, which colour-blind people tell apart; further clusters have other markers.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#B8A800")
+# Okabe and Ito's colours, and two that colour-blind people tell from them, as on the report's page; further
+# clusters have other markers.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#7C4A1C", "#56B4E9", "#A264F6")
 _MARKERS = ("o", "^", "s", "D", "v", "P", "*", "X")
 
 

@@ -75,7 +75,7 @@ class Page:
 
     @cached_property
     def headlines(self) -> list[dict[str, Any]]:
-        """What to know before anything else, as the command line tells it first: sentences, and a mark of care."""
+        """What to know before anything else, as the command line tells it first, and what is weak."""
         told = []
         if self.choice is not None:
             # An elbow is in every curve, and has no sentence of its own in a mapping.
