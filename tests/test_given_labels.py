@@ -323,7 +323,7 @@ def test_users_may_ask_for_another_cluster(ex):
     assert duel[0].describe().startswith("Row 0, which is in cluster ants: cluster bees against cluster cats")
     with pytest.raises(ValueError, match="without cluster="):
         wc.explain(NAMES, X, against="cats")
-    with pytest.raises(ValueError, match="no cluster of this model: choose one of ants, bees, cats"):
+    with pytest.raises(ValueError, match="no cluster of this model: choose one of 'ants', 'bees', 'cats'"):
         wc.explain(NAMES, X, cluster="dogs")
     grouped = wc.explain(NAMES, X, groups={"body": ["height", "weight"]})
     assert grouped.feature_names == ["body", "age"]

@@ -142,7 +142,12 @@ def test_copies_are_told():
     told = [note for note in explain_table(Table(twice), k=2).notes if "cop" in note]
     assert told == ["3 of 43 rows are copies of others: each counts as a row of its own."]
     once = [note for note in explain_table(Table(twice.iloc[:41]), k=2).notes if "cop" in note]
-    assert once == ["1 of 41 row is a copy of another: each counts as a row of its own."]
+    assert once == ["1 of 41 rows is a copy of another: each counts as a row of its own."]
+    named = twice.assign(customer_id=np.arange(len(twice)) * 7 + 1000)
+    told = [note for note in explain_table(Table(named), k=2).notes if "cop" in note]
+    assert told == [
+        "3 of 43 rows are copies of others (but for what identifies them): each counts as a row of its own."
+    ]
     assert copies(pd.DataFrame({"a": [[1], [1], [2]]})).tolist() == [False, True, False]
     # Rows that differ only in the last of many columns are no copies.
     assert not copies(pd.concat([frame.iloc[:5], frame.iloc[:5].assign(kind="c")])).any()

@@ -84,10 +84,6 @@ def read_rows(table: Table, options: Options) -> Rows:
             notes.append(f"{int(unlabelled.sum())} rows without a label were left out.")
     if len(frame) < 2:
         raise ValueError(f"found {len(frame)} row(s) to cluster, expected at least two.")
-    copied = int(copies(frame).sum())
-    if copied:
-        rows = "row is a copy of another" if copied == 1 else "rows are copies of others"
-        notes.append(f"{copied:,} of {len(frame):,} {rows}: each counts as a row of its own.")
     return Rows(
         frame,
         options,
@@ -96,6 +92,17 @@ def read_rows(table: Table, options: Options) -> Rows:
         notes,
         table.spellings,
     )
+
+
+def copy_notes(rows: Rows, plan: TablePlan) -> list[str]:
+    """Say how many rows are the same as others, but for what tells all rows apart."""
+    named = {*plan.identifiers, rows.options.id_column}
+    copied = int(copies(rows.frame[[name for name in rows.frame.columns if name not in named]]).sum())
+    if not copied:
+        return []
+    told = "is a copy of another" if copied == 1 else "are copies of others"
+    but = " (but for what identifies them)" if named & set(rows.frame.columns) else ""
+    return [f"{copied:,} of {len(rows.frame):,} rows {told}{but}: each counts as a row of its own."]
 
 
 def plan_rows(rows: Rows) -> TablePlan:

@@ -12,7 +12,7 @@ from whyclust._versions import versions
 from whyclust.columns import TablePlan
 from whyclust.command import choosing_k
 from whyclust.command.fitting import Fit
-from whyclust.command.reading import RowNames, Rows
+from whyclust.command.reading import RowNames, Rows, copy_notes
 from whyclust.tables import Reading
 from whyclust.telling.lines import row_lines
 
@@ -76,7 +76,7 @@ def gather(
     warned : list of str
         Warnings on the way, which become notes.
     """
-    notes = [*rows.notes, *plan.notes]
+    notes = [*rows.notes, *copy_notes(rows, plan), *plan.notes]
     if rows.options.id_column is None and plan.identifiers:
         notes.append(identifier_note(plan.identifiers))
     notes += [*rows.names.notes, *warned]
