@@ -355,3 +355,11 @@ def test_texts_at_once_are_texts_one_by_one(spelling):
     found = reading._written(pa.array(words), spelling)
     np.testing.assert_array_equal(found, expected)
     assert np.isfinite(found).any()
+
+
+def test_customer_numbers_are_followed_as_ids_are():
+    frame = pd.DataFrame({"Customer No": np.arange(50) * 7 + 1000, "visits": np.arange(50) * 3 + 1000})
+    found = facts.facts_of(frame, list(frame), 0)
+    assert list(found.distinct) == ["Customer No"]
+    assert len(facts.told_apart(found)["Customer No"].numbers.different) == 50
+    assert facts.told_apart(found)["visits"].numbers.different is None

@@ -16,7 +16,9 @@ from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.moments.rows import LeastRows, row_keys
 from whyclust.tables import Table, plan_table, read_table
 from whyclust.tables.repeats import copies
+from whyclust.tables.spelling import spellings_of
 from whyclust.tables.wording import with_one_spelling, without_blanks
+from whyclust.tables.written import read_numbers
 
 ROWS = 60
 
@@ -266,3 +268,49 @@ def test_sentences_are_no_categories_even_where_they_are_asked_for(tmp_path, mon
         more = pd.DataFrame({"t": texts, "a": np.arange(150) % 7})
         plan = plan_table(more, columns=["t", "a"])
     assert plan.dropped == {"t": "is text with 150 different values, few of which repeat"}
+
+
+@pytest.mark.parametrize("words", [["AA", "Aa", "aa"], ["A", "a", "B", "b"]])
+def test_letters_that_are_all_that_differs_stay(words):
+    frame, notes = with_one_spelling(pd.DataFrame({"gene": words * 10}))
+    assert frame["gene"].tolist() == words * 10
+    assert not notes
+
+
+@pytest.mark.parametrize(("repeats", "left"), [(3, 3), (4, 2), (5, 2)])
+def test_texts_repeat_four_times_before_letters_make_no_difference(repeats, left):
+    frame, notes = with_one_spelling(pd.DataFrame({"town": ["Rome", "rome", "Oslo"] * repeats}))
+    assert frame["town"].nunique() == left
+    assert len(notes) == (left == 2)
+
+
+def test_new_rows_are_read_in_the_units_of_the_fit_and_no_others():
+    columns = {0: [f"1.{row + 50} m" for row in range(40)], 1: [f"{row + 50} kg" for row in range(40)]}
+    fitted = pd.DataFrame(columns)
+    numbers, _ = read_numbers(fitted, ["h", "w"])
+    height, weight = spellings_of(fitted, numbers).values()
+    values, unread = height.read_part(["1.75 M", "1.8 m", "180 cm", "5 T"])
+    assert unread.tolist() == [True, False, False, True]
+    assert values[1:3] == pytest.approx([1.8, 1.8])
+    values, unread = weight.read_part(["$70", "150 pounds", "70", "5 lb"])
+    assert unread.tolist() == [True, True, False, False]
+    assert values[2:] == pytest.approx([70.0, 2.26796185])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["$5", "5 NZD", "6 NZD"],
+        ["5 pounds", "6 kg", "7 kg"],
+        ["1", "1-", "2", "2-", "3", "3-"],
+        ["1-", "2-", "3", "2", "5"],
+    ],
+)
+def test_two_kinds_of_amounts_and_grades_are_no_numbers(words):
+    assert read_numbers(pd.DataFrame({0: words * 3}), ["c"])[0] == {}
+
+
+def test_a_minus_behind_numbers_of_many_values_is_one():
+    words = [f"{row}" for row in range(10, 30)] + ["50-", "12-"]
+    (found,) = read_numbers(pd.DataFrame({0: words}), ["c"])[0].values()
+    assert found.tolist()[-2:] == [-50.0, -12.0]

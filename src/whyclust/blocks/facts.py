@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from whyclust.blocks.source import Block
 from whyclust.columns import ColumnFacts, column_facts
 from whyclust.columns.facts import NUMBERS, as_numbers, scattered
-from whyclust.columns.meaning import IDENTIFIER, meaning_of
+from whyclust.columns.meaning import IDENTIFIER, NUMBERING, meaning_of
 from whyclust.moments.distinct import Distinct
 from whyclust.moments.merging import merge
 from whyclust.tables.tidying import GapNumbers
@@ -128,7 +128,7 @@ def facts_of(frame: pd.DataFrame, names: Sequence[str], first_row: int) -> Block
             distinct[name] = Distinct.of(list(one.texts.counts), list(one.texts.counts.values()))
         elif one.kind == NUMBERS:
             gaps[name] = GapNumbers.of(as_numbers(frame[name]))
-            if meaning_of(name) == IDENTIFIER:
+            if meaning_of(name) in (IDENTIFIER, NUMBERING):
                 distinct[name] = Distinct.of(frame[name].dropna())
     facts = {name: _bounded(one) for name, one in facts.items()}
     return BlockFacts(facts, (), frame.iloc[:0], distinct, gaps)

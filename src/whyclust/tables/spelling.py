@@ -187,6 +187,9 @@ class Spelling:
             if converted is None:
                 return None
             factor = converted[1][entry.unit]
+        # Of weights, '5 M' is no million, and '$5' no weight.
+        if self.unit and (entry.magnitude or (entry.currency and not self.currency)):
+            return None
         # A currency may be added, but not another one.
         if entry.currency and self.currency and len(currencies_in([entry.currency, self.currency])) > 1:
             return None

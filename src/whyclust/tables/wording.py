@@ -42,10 +42,10 @@ def with_one_spelling(frame: pd.DataFrame, but: Collection[str] = ()) -> tuple[p
     The most frequent spelling stays, of yes and no a whole word. Columns in `but` stay as they are, and so do
     texts that hardly repeat: in these, letters may tell rows apart.
 
-    >>> table = pd.DataFrame({"country": ["UK", "uk", "UK"] * 4, "paid": ["Y", "Yes", "no"] * 4})
+    >>> table = pd.DataFrame({"country": ["UK", "uk", "UK", "FR"] * 4, "paid": ["Y", "Yes", "no", "no"] * 4})
     >>> frame, notes = with_one_spelling(table)
     >>> sorted(set(frame["country"])), sorted(set(frame["paid"]))
-    (['UK'], ['Yes', 'no'])
+    (['FR', 'UK'], ['Yes', 'no'])
     >>> notes[0]
     "In column 'country' small and capital letters make no difference: 'uk' (4) counts as 'UK'."
     """
@@ -80,7 +80,9 @@ def _meanings(texts: list[str], often: Mapping[str, int]) -> tuple[dict[str, Any
     if answers is not None and len(set(answers.values())) == 2:
         return answers, "several spellings of yes and no are the same"
     letters = {text: text.casefold() for text in texts}
-    if _REPEATED * len(texts) > sum(often.values()):
+    # Genes are called AA, Aa and aa, and alleles A and a: there, letters are what differs.
+    tells = len(set(letters.values())) < 2 or all(len(text) == 1 for text in texts)
+    if tells or _REPEATED * len(texts) > sum(often.values()):
         return {text: text for text in texts}, ""
     return letters, "small and capital letters make no difference"
 

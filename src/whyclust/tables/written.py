@@ -23,6 +23,8 @@ from whyclust.tables.written_notes import currency_notes, dress_notes, unit_note
 
 # Entries that are looked at before all of them are, and how many of these must be numbers.
 _GLANCE, _MOSTLY = 40, 0.6
+# Of so many different numbers, those that stand with and without a minus behind them are grades.
+_GRADES = 10
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,9 @@ def measure_of(counted: list[tuple[Entry, int]]) -> tuple[str, dict[str, float]]
     magnitudes = {entry.magnitude for entry in entries if entry.magnitude}
     if len(currencies_in(currencies)) > 1 or (units and magnitudes):
         return None
+    # '5 $/kg' is a price; '$5' beside '5 kg' is two things, and 'NZD' a currency that is not known here.
+    if currencies and any(entry.unit and not entry.currency for entry in entries):
+        return None
     plain = {entry.number for entry in entries if entry.plain}
     by_unit = dict.fromkeys(units, 1.0)
     target = next(iter(units), "")
@@ -183,7 +188,13 @@ def _signs_agree(entries: list[Entry], money: bool) -> bool:
     # Without money, numbers that are mostly in brackets are references, and programs write one kind of minus.
     if bracketed and not money and (2 * bracketed > len(entries) or before or behind):
         return False
-    return not behind or (2 * behind <= len(entries) and not before)
+    if not behind:
+        return True
+    # '2' and '2-', of few numbers, are grades.
+    with_minus = {entry.number.lstrip("-") for entry in entries if entry.behind}
+    without = {entry.number for entry in entries if not entry.behind}
+    graded = len(with_minus | without) <= _GRADES and bool(with_minus & without)
+    return 2 * behind <= len(entries) and not before and (money or not graded)
 
 
 def are_fractions(percents: NDArray, others: NDArray) -> bool:
