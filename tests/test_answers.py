@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
+from whyclust.answers import subpatterns
 from whyclust.cluster import KernelKMeans
 
 
@@ -144,11 +145,30 @@ def test_one_reason_is_said():
     ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
     found = ex.subpatterns(0)
     assert len(found) == 1 and len(found[0]) == 100
-    assert "has one reason: no groups stand out" in found.describe()
+    assert "has one reason: no groups stand out among its members' relevances." in found.describe()
+    assert found[0].sentence.startswith(
+        "On average over all 100 members of cluster 0, the largest parts of relevance are "
+    )
     few = ex[np.r_[0:5, 100:105]].subpatterns(0)
     assert len(few) == 1 and few.chosen is None and "too few members" in few.describe()
     with pytest.raises(ValueError, match="cluster=7 has no rows in this explanation, expected one of 0, 1"):
         ex.subpatterns(7)
+
+
+def test_reasons_of_some_members_are_not_said_of_all():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(200, 4)) + np.repeat([[0.0] * 4, [12.0] * 4], 100, axis=0)
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    found = subpatterns(ex[np.r_[0:40, 100:140]], 0, size=100)
+    assert "among the relevances of the 40 of its 100 members that were looked at." in found.describe()
+    assert found[0].sentence.startswith(
+        "On average over the 40 members of cluster 0 that were looked at, the largest parts of relevance are "
+    )
+    ex, cluster = two_reasons()
+    for group in subpatterns(ex, cluster, size=905):
+        assert group.sentence.startswith(
+            f"60 of the 120 members of cluster {cluster} that were looked at are there"
+        )
 
 
 def test_sentences_may_use_the_answers():

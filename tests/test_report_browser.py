@@ -219,8 +219,13 @@ def test_doubtful_rows_are_found_from_the_overview(driver, visits_page, visits):
     assert 0 < unsure < 24
     click(driver, f"{unsure} doubtful row{'' if unsure == 1 else 's'}")
     shown(driver, found.describe())
+    shown(driver, f"{unsure} of {len(visits)} rows")
+    assert not driver.execute_script("return document.querySelector('#page tr.cut')")
     order = np.argsort(visits.evidence)
-    # The line is drawn below the last of them.
+    # Among all rows a line is drawn below the last of them.
+    driver.execute_script("document.querySelector('#page .tools input[type=checkbox]').click()")
+    shown(driver, f"{len(visits)} of {len(visits)} rows")
+    shown(driver, f"{'It stands' if unsure == 1 else 'They stand'} above the line.")
     below = until(driver, "return document.querySelector('#page tr.cut th')?.innerText")
     assert below == str(visits.index[order[unsure]])
     assert first_row(driver) == str(visits.index[order[0]])
@@ -278,8 +283,9 @@ def test_the_table_keeps_its_height_beside_a_row(driver, page, width):
 
 
 def test_a_row_is_found_by_its_name(driver, page, explained):
-    go(driver, page, "#/table/doubtful")
+    go(driver, page, "#/table")
     shown(driver, "240 of 240 rows")
+    click(driver, "evidence", within="#page thead")
     for text in (f"row {explained.index[9]}", f"Row {explained.index[9]} ", str(explained.index[9])):
         driver.execute_script(
             """const one = document.querySelector('#page input[type=search]');
@@ -291,6 +297,46 @@ def test_a_row_is_found_by_its_name(driver, page, explained):
             "return document.querySelector('#page tbody th button')?.innerText === arguments[0]",
             str(explained.index[9]),
         )
+
+
+def test_each_word_is_searched_in_any_column(driver, page, explained):
+    go(driver, page, "#/table")
+    shown(driver, "240 of 240 rows")
+    name, region = str(explained.index[9]), explained.data["region"].iloc[9]
+    driver.execute_script(
+        """const one = document.querySelector('#page input[type=search]');
+        one.value = arguments[0]; one.dispatchEvent(new Event('input', { bubbles: true }));""",
+        f"{region} {name}".upper(),
+    )
+    found = sum(
+        name.lower() in str(one).lower() and there == region
+        for one, there in zip(explained.index, explained.data["region"], strict=True)
+    )
+    shown(driver, f"{found} of 240 rows")
+
+
+def test_a_row_stays_open_through_the_words(driver, page):
+    go(driver, page, "#/?row=5")
+    shown(driver, "Why here?")
+    click(driver, "In words")
+    until(driver, "return document.documentElement.classList.contains('in-words')")
+    driver.execute_script("location.hash = document.querySelector('.words section[id]').id")
+    until(driver, "return !location.hash.startsWith('#/')")
+    click(driver, "Table")
+    until(driver, "return location.hash === '#/table?row=5'")
+    until(driver, "return document.querySelector('#page aside h2')")
+
+
+def test_what_if_asks_what_why_here_asks(driver, page):
+    go(driver, page, "#/?row=5")
+    figures = """return [...document.querySelectorAll('#page .waterfall .step')].slice(0, 3)
+                   .map((one) => one.querySelector('.name').innerText + one.querySelector('.figure').innerText)"""
+    shown(driver, "which comes next.")
+    until(driver, "return document.querySelector('#page .waterfall .step')")
+    before = driver.execute_script(figures)
+    click(driver, "What if?")
+    shown(driver, "which comes next:")
+    assert driver.execute_script(figures) == before
 
 
 def draw_a_lasso(driver, x, y):

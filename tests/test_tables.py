@@ -427,8 +427,8 @@ def test_columns_left_out_are_grouped_by_reason():
     frame = pd.DataFrame({f"same {j}": [1.0] * 12 for j in range(25)})
     frame["empty"], frame["number"] = np.nan, np.arange(12) % 5
     (note,) = plan_table(frame).notes
-    assert note.count("has the same value in every row") == 1
-    assert "'same 19' and 5 more (has the same value in every row); 'empty' (has no values)." in note
+    assert note.count("the same value in every row") == 1
+    assert "'same 19' and 5 more (have the same value in every row); 'empty' (has no values)." in note
 
 
 def test_preparation_standardises_imputes_and_encodes():

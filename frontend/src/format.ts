@@ -41,6 +41,11 @@ export function short(text: string, most = 40): string {
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }
 
+/** Where a name may go on in the next line: after what joins its words, and before capitals. */
+export function parted(name: string): string[] {
+  return name.split(/(?<=[_\-./:])(?=[^_\-./:])|(?<=\p{Ll})(?=\p{Lu})/u);
+}
+
 /** Beside numbers to copy: the same digits as these may have, without commas. */
 export function plainly(value: number | string | boolean | null): string {
   return typeof value === 'number' ? String(Number(value.toPrecision(6))) : shown(value);

@@ -48,7 +48,8 @@ class View {
       // Another page begins at its top; another row leaves the reader where they are.
       if (addressOf(found.route, null) !== addressOf(this.route, null) && !(found.route.page === 'pairs' && this.route.page === 'pairs')) window.scrollTo(0, 0);
       this.route = found.route;
-      this.row = found.row;
+      // A place within the words says nothing of the row that is open.
+      if (!location.hash || location.hash.startsWith('#/')) this.row = found.row;
       // The words were hidden when the browser looked for the place in them.
       if (found.route.page === 'words' && location.hash && !location.hash.startsWith('#/')) setTimeout(() => document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView());
     };

@@ -16,7 +16,7 @@ from whyclust.answers.smallest_change import plain
 from whyclust.cluster import choose_k
 from whyclust.cluster.choose_k import ChosenK
 from whyclust.explaining.explanation import Explanation
-from whyclust.telling.rounding import compared, percent
+from whyclust.telling.rounding import compared, count, percent
 from whyclust.telling.sentences import join
 
 # Fewer members tell no groups apart, and most groups are few.
@@ -65,6 +65,7 @@ class Subpatterns:
     groups: list[Subpattern]
     chosen: ChosenK | None
     told: str
+    asked: str
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -84,11 +85,13 @@ class Subpatterns:
         elif self.chosen is None:
             first = f"{self.told} has too few members, or too few different ones, to tell reasons apart."
         else:
-            first = f"{self.told} has one reason: no groups stand out among its members' relevances."
+            first = f"{self.told} has one reason: no groups stand out among {self.asked}."
         return " ".join([first[0].upper() + first[1:], *(group.sentence for group in self.groups)])
 
 
-def subpatterns(explanation: Explanation, cluster: Any, *, random_state: Any = 0) -> Subpatterns:
+def subpatterns(
+    explanation: Explanation, cluster: Any, *, random_state: Any = 0, size: int | None = None
+) -> Subpatterns:
     """Find groups of members that are in a cluster for different reasons.
 
     Each member's relevance is scaled, so that absolutes sum to 1, and clustered by k-means. The number of
@@ -100,6 +103,8 @@ def subpatterns(explanation: Explanation, cluster: Any, *, random_state: Any = 0
     cluster : cluster id
     random_state : int, RandomState or None
         Seed of the choice and of k-means.
+    size : int, optional
+        How many members the cluster has, where the explanation holds some of them only: sentences say so.
 
     Returns
     -------
@@ -131,11 +136,14 @@ def subpatterns(explanation: Explanation, cluster: Any, *, random_state: Any = 0
     chosen, groups = _grouped(shares, random_state)
     order = sorted(np.unique(groups), key=lambda group: (-(groups == group).sum(), group))
     told = explanation.named(plain(cluster))
+    some = size is not None and size > len(members)
+    asked = f"{count(len(members))} of its {count(size or 0)} members that were looked at"
     return Subpatterns(
         cluster=plain(cluster),
-        groups=[_pattern(explanation, members, shares, groups == group, told) for group in order],
+        groups=[_pattern(explanation, members, shares, groups == group, told, some) for group in order],
         chosen=chosen,
         told=told,
+        asked=f"the relevances of the {asked}" if some else "its members' relevances",
     )
 
 
@@ -154,27 +162,29 @@ def _grouped(shares: NDArray, random_state: Any) -> tuple[ChosenK | None, NDArra
 
 
 def _pattern(
-    explanation: Explanation, members: NDArray, shares: NDArray, own: NDArray, told: str
+    explanation: Explanation, members: NDArray, shares: NDArray, own: NDArray, told: str, some: bool
 ) -> Subpattern:
+    """What sets members apart; of some of a cluster's members it is said that they are not all."""
     here = shares[own].mean(axis=0)
-    size = f"{int(own.sum())} of {counted(len(members), 'member')} of {told}"
+    asked = f"{counted(len(members), 'member')} of {told}{' that were looked at' if some else ''}"
     if own.all():
         order = [place for place in np.argsort(-here, kind="stable")[:2] if here[place] > 0]
         named = [f"{explanation.feature_names[place]} ({percent(float(here[place]))})" for place in order]
-        reason = f"owe most relevance to {join(named)}" if named else "owe their relevance to no column"
-        sentence = f"All {counted(len(members), 'member')} of {told} {reason}."
+        parts = "largest part of relevance is" if len(named) == 1 else "largest parts of relevance are"
+        reason = f"the {parts} {join(named)}" if named else "no column speaks for it"
+        sentence = f"On average over {'the' if some else 'all'} {asked}, {reason}."
     else:
         there = shares[~own].mean(axis=0)
         order = list(np.argsort(-(here - there), kind="stable")[:2])
         order = [place for place in order if here[place] > there[place]]
-        parts = []
+        listed = []
         for place in order:
             shown = compared(round(100 * here[place], 1), round(100 * there[place], 1))
-            parts.append(
+            listed.append(
                 f"{explanation.feature_names[place]} ({shown[0]}% of relevance, {shown[1]}% elsewhere)"
             )
         # No column has a larger share where the group differs by what speaks against, or by nothing seen.
-        more = f"more for {join(parts)}" if parts else "for no column more than others"
-        sentence = f"{size} are there {more}."
+        more = f"more for {join(listed)}" if listed else "for no column more than others"
+        sentence = f"{int(own.sum())} of {'the ' if some else ''}{asked} are there {more}."
     columns = [explanation.feature_names[place] for place in order]
     return Subpattern(members[own], here, columns, sentence)

@@ -18,6 +18,7 @@ MISSING_CATEGORY = "missing"
 MOST_APART = 100
 # Notes are for reading; the plan itself has every column.
 LONGEST_LIST = 20
+_PLURALS = {"has": "have", "is": "are", "goes": "go", "identifies": "identify"}
 
 
 @dataclass(frozen=True)
@@ -234,9 +235,25 @@ def plan_columns(
         by_reason: dict[str, list[str]] = {}
         for name, reason in dropped.items():
             by_reason.setdefault(reason, []).append(f"'{name}'")
-        parts = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
+        parts = [f"{listed(names)} ({_of_several(reason, len(names))})" for reason, names in by_reason.items()]
         notes.append(f"Columns left out: {'; '.join(parts)}.")
     return TablePlan(columns, n_rows, dropped, notes)
+
+
+def _of_several(reason: str, count: int) -> str:
+    """A reason of one column, said of as many as have it.
+
+    >>> _of_several("has the same value in every row", 2), _of_several("numbers the rows", 2)
+    ('have the same value in every row', 'number the rows')
+    >>> _of_several("is an identifier: its numbers measure nothing", 2)
+    'are identifiers: their numbers measure nothing'
+    """
+    if count == 1:
+        return reason
+    verb, rest = reason.split(" ", 1)
+    for one, several in (("an identifier", "identifiers"), (" its ", " their "), ("from it ", "from them ")):
+        rest = rest.replace(one, several)
+    return f"{_PLURALS.get(verb, verb.removesuffix('s'))} {rest}"
 
 
 def _planned(name: str, decision: Decision, n_rows: int, scale: str) -> ColumnPlan:

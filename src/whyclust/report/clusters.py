@@ -54,6 +54,9 @@ def cluster_values(explanation: Explanation, cluster: Any, *, rows: bool = True)
         "is_noise": cluster.is_noise,
         "ignored": ignored,
         "measures": explanation.provenance.measures,
+        # Numbers of a row against one competitor alone, as its panel has them first, are others.
+        "together": not (ignored or explanation.question.duel or explanation.provenance.measures)
+        and len(np.unique(explanation.labels)) > 2,
         # Given where the surrogate does not reproduce it well enough.
         "doubt": None if explanation.fidelity is None else explanation.fidelity.doubt(cluster.cluster),
         "anchor": f"cluster-{_slug(cluster.cluster)}",

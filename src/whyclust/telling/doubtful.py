@@ -38,7 +38,8 @@ class Doubtful:
         """Say in a sentence how many there are, and what makes them so."""
         found = int(self.rows.sum())
         if self.below == _ON_A_BORDER:
-            return f"{count(found)} of {count(self.asked)} rows lie on a border: their evidence is 0 or less."
+            lie = "lies on a border: its evidence" if found == 1 else "lie on a border: their evidence"
+            return f"{count(found)} of {count(self.asked)} rows {lie} is 0 or less."
         rows = f"{count(found) if found else 'None'} of {count(self.asked)} rows"
         return (
             f"{rows} {'is' if found < 2 else 'are'} doubtful: evidence below {number(self.below)}, "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust.answers.subpatterns import subpatterns
 from whyclust.report.clusters import cluster_values
 from whyclust.report.private import FEWEST
 from whyclust.telling.sentences import cluster_sentences
@@ -89,7 +90,7 @@ def answers(
         one["rules"] = _answered(partial(_rules, explanation, summary.cluster, fewest))
         if len(told) <= MOST_GROUPED:
             some = explanation[np.sort(members[:GROUPED])]
-            one["groups"] = _answered(partial(_groups, some, summary.cluster, fewest))
+            one["groups"] = _answered(partial(_groups, some, summary.cluster, fewest, len(members)))
     progress("Columns that suffice")
     _answered(partial(_add_sufficient, explanation, sorted(set(asked)), told))
 
@@ -112,8 +113,8 @@ def _answered(answer: Callable[[], Any]) -> Any:
             return None
 
 
-def _groups(members: Explanation, cluster: Any, fewest: int) -> dict[str, Any] | None:
-    found = members.subpatterns(cluster)
+def _groups(members: Explanation, cluster: Any, fewest: int, size: int) -> dict[str, Any] | None:
+    found = subpatterns(members, cluster, size=size)
     if any(len(group) < fewest for group in found):
         return None
     return {

@@ -179,12 +179,14 @@ def _trust(page: Page) -> dict[str, Any]:
         if choice.get("stands_out") is False and grade in ("unknown", "yes"):
             grade = "care"
     if page.audit is None:
+        tried = "" if page.choice is None else "Other clusterings were tried to choose their number, no more. "
         lines.append(
             {
                 "what": "Not measured yet",
-                "text": "Whether the clusters come back on other rows, and whether the columns named here "
-                "are those that count, was not tried. To measure it, add --audit to whyclust explain, or in "
-                "Python call ex.to_html(path, audit=wc.audit(model, X)).",
+                "text": f"{tried}An audit would fit these very clusters again, to see whether they are the "
+                "same, and would test whether the columns named here decide; there was none. For whoever "
+                "made this report: add --audit to whyclust explain, or in Python call "
+                "ex.to_html(path, audit=wc.audit(model, X)).",
             }
         )
     return {"grade": grade, "lines": lines, "lump": no_structure(page.audit)}
