@@ -541,7 +541,7 @@ def test_the_thresholds_of_numbers():
         plan_table(pd.DataFrame({"a": [1.0, np.nextafter(1e150, np.inf)]}))
 
 
-@pytest.mark.parametrize(("count", "told"), [(20, "'same 19' (has"), (21, "'same 19' and 1 more (has")])
+@pytest.mark.parametrize(("count", "told"), [(20, "'same 19' (have"), (21, "'same 19' and 1 more (have")])
 def test_the_thresholds_of_lists(count, told):
     frame = pd.DataFrame({f"same {j}": [1.0] * 12 for j in range(count)}).assign(b=np.arange(12) % 5)
     (note,) = plan_table(frame).notes
