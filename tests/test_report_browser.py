@@ -330,8 +330,7 @@ def test_a_row_stays_open_through_the_words(driver, page):
 def test_what_if_asks_what_why_here_asks(driver, page):
     go(driver, page, "#/?row=5")
     figures = """return [...document.querySelectorAll('#page .waterfall .step')].slice(0, 3)
-                   .map((one) => one.querySelector('.name').innerText
-                                 + one.querySelector('.figure').innerText)"""
+                   .map((one) => ['.name', '.figure'].map((part) => one.querySelector(part).innerText))"""
     shown(driver, "which comes next.")
     until(driver, "return document.querySelector('#page .waterfall .step')")
     before = driver.execute_script(figures)

@@ -235,7 +235,9 @@ def plan_columns(
         by_reason: dict[str, list[str]] = {}
         for name, reason in dropped.items():
             by_reason.setdefault(reason, []).append(f"'{name}'")
-        parts = [f"{listed(own)} ({_of_several(reason, len(own))})" for reason, own in by_reason.items()]
+        parts = [
+            f"{listed(names)} ({_of_several(reason, len(names))})" for reason, names in by_reason.items()
+        ]
         notes.append(f"Columns left out: {'; '.join(parts)}.")
     return TablePlan(columns, n_rows, dropped, notes)
 

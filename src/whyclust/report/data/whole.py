@@ -179,7 +179,9 @@ def _trust(page: Page) -> dict[str, Any]:
         if choice.get("stands_out") is False and grade in ("unknown", "yes"):
             grade = "care"
     if page.audit is None:
-        tried = "" if page.choice is None else "Other numbers of clusters were tried, no more. "
+        tried = (
+            "" if page.choice is None else "Other clusterings were tried to choose their number, no more. "
+        )
         lines.append(
             {
                 "what": "Not measured yet",
