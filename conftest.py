@@ -3,6 +3,11 @@
 import sys
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about what else the machine does than about the library.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
