@@ -416,3 +416,19 @@ def test_bombs_are_refused_before_they_take_memory(tmp_path):
         refused = ("would unfold to", "is damaged", "is not a file that whyclust has written")
         assert any(words in told for words in refused), (name, told)
         assert grown < 50, (name, told, grown)
+
+
+def test_packed_texts_of_arrow_count_as_long_as_they_are(tmp_path):
+    """One row of a long text: by its numbers alone it would take eight bytes."""
+    import pyarrow as pa
+    import pyarrow.feather
+
+    from whyclust.tables.arrow_sizes import _batches, _unfolded
+
+    path = tmp_path / "t.feather"
+    table = pa.table({"text": ["a" * 100_000]})
+    pyarrow.feather.write_feather(table, path, compression="zstd")
+    assert path.stat().st_size < 10_000
+    with path.open("rb") as stream:
+        (start,) = _batches(stream, path.stat().st_size)
+        assert 100_000 <= _unfolded(stream, start) < 110_000

@@ -90,17 +90,13 @@ SAVING = (
     ),
 )
 READING = (
-    Mutation(
-        "what Arrow holds is not checked",
-        "    table.validate(full=True)\n    frame = table.to_pandas()".splitlines()[1].strip(),
-        "frame = table.slice(0).to_pandas()",
-        "test_tables.py -k same_table",
-    ),
+    # Without `validate(full=True)` a damaged file of Arrow ends the process, and with it the run of the tests
+    # (tests/test_found_inputs.py): no verdict can be had of that mistake.
     Mutation(
         "packed buffers of Arrow count nothing",
         "if batch.has(3):",
         "if batch.has(99):",
-        "test_hostile_files.py -k bombs",
+        "test_hostile_files.py -k packed",
     ),
     Mutation(
         "rows of Arrow count nothing",
