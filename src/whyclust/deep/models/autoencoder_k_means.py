@@ -52,8 +52,8 @@ class AutoencoderKMeans(AugmentedClusterer):
         before it give, with a fifth of it left out at random (Xie et al., 2016). It takes a multiple of the
         time.
     final_learning_rate : float or None
-        Let the learning rate of each of these parts fall to this, linearly. With many epochs, and above all
-        with `augment`, the last steps at the full rate undo what the ones before have found.
+        Let the learning rate of each of these parts fall to this, linearly, as the recipe of Xie et al. does
+        in steps.
     n_init : int
         Starts, of which the one is kept whose decoded centroids are nearest to the rows.
 
