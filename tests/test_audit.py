@@ -49,7 +49,7 @@ def test_separated_clusters_are_trusted():
     X = blobs()
     found = wc.audit(k_means(X), X, n_repeats=3, n_refits=3)
     assert found.trusted == "yes"
-    assert found.verdict[0].startswith("Yes: 3.0 of 3 clusters stand apart")
+    assert found.verdict[0].startswith("Yes: all 3 clusters stand apart")
     assert "all 3 clusters come back" in found.verdict[0]
     assert found.describe().splitlines() == found.verdict
     assert "the relevances are faithful" in found.verdict[0]
@@ -204,10 +204,22 @@ THREE = {"k": 3, "by_chance": 0.2, "error": 0.1}
 @pytest.mark.parametrize(
     ("standing", "answer", "reason"),
     [
-        (counted(**THREE, apart=1.71), "yes", "1.7 of 3 clusters stand apart (of one lump cut in 3, 0.2)"),
+        (
+            counted(**THREE, apart=1.71),
+            "yes",
+            "on average 1.7 of 3 clusters stand apart (of one lump cut in 3, 0.2)",
+        ),
         (counted(**THREE, apart=1.69), "with care", "hardly better supported than one lump"),
-        (counted(**THREE, apart=1.59), "no", "no better supported than one lump of all rows (1.4 of 3"),
-        (counted(**THREE, apart=3.0, better=(5, 4.6)), "with care", "of 5 clusters 4.6 stand apart beyond"),
+        (
+            counted(**THREE, apart=1.59),
+            "no",
+            "no better supported than one lump of all rows (on average 1.4 of 3",
+        ),
+        (
+            counted(**THREE, apart=3.0, better=(5, 4.6)),
+            "with care",
+            "on average 4.6 of 5 clusters stand apart beyond",
+        ),
         (counted(**THREE, apart=0.0, better=(2, 1.8)), "with care", "another number of clusters is better"),
         (counted(**THREE, apart=0.0, better=(3, 2.9)), "with care", "another clustering is better supported"),
         (replace(APART, outliers={7: 3}), "with care", "cluster 7 (3 rows) is far from all others"),
@@ -223,7 +235,7 @@ def test_the_thresholds_of_structure(standing, answer, reason):
     assert verdict.trusted == ("yes" if answer == "not asked" else answer)
     # Also where it decides nothing, a reader learns that it was not asked.
     assert reason in verdict.sentences[0]
-    assert verdict.sentences[1].lower().startswith(f"structure? {answer}")
+    assert verdict.sentences[2].lower().startswith(f"structure? {answer}")
 
 
 def test_the_worst_answer_decides_with_its_reason():

@@ -63,7 +63,7 @@ def test_too_few_clusters_are_named():
     found = wc.audit(k_means(X, 5), X, **FEW)
     assert answers(found) == {"structure": "with care", "stability": "yes", "faithfulness": "yes"}
     assert found.standing.found.better[0] == 8
-    assert "of 8 clusters 8.0 stand apart" in found.verdict[0]
+    assert "all 8 clusters stand apart" in found.verdict[0]
     assert found.to_json()["structure"]["better"]["k"] == 8
     assert answers(wc.audit(k_means(X, 8), X, **FEW))["structure"] == "yes"
 

@@ -12,6 +12,7 @@ from whyclust.cluster import choose_k
 from whyclust.cluster._k_paths import _moved, _steps_of_k_means, families, k_means_path, merge_centers
 from whyclust.cluster._one_lump import LUMPS, blurred, box, gaussian, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import BESIDE, BORDER, LEAST_SHARED, VALLEY, Tally
+from whyclust.cluster.choose_k import standing_apart
 
 
 def planted(k, n_columns=4, n_rows=600, apart=9.0, seed=0):
@@ -207,7 +208,7 @@ def test_runners_up_come_with_their_support(choice):
     best = sorted(others, key=lambda k: -others[k])[:3]
     assert choice.alternatives == [(k, others[k]) for k in best]
     assert choice.describe().startswith(
-        f"k = 5: {choice.support[5]:.1f} of 5 clusters stand apart beyond chance. Next: k = {best[0]} ("
+        f"k = 5: {standing_apart(choice.support[5], 5)} beyond chance. Next: k = {best[0]} ("
     )
 
 

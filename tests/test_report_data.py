@@ -19,11 +19,14 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 import whyclust as wc
+from whyclust.command.result_files import write_result
+from whyclust.command.run import explain_table
 from whyclust.command.serving import server_of
 from whyclust.report import render, show
 from whyclust.report.data import rows as held_rows
 from whyclust.report.data.arrays import Arrays
 from whyclust.report.inlined import as_json, built
+from whyclust.tables import Table
 from whyclust.telling.doubtful import doubtful
 
 FRONTEND = Path(__file__).parents[1] / "frontend"
@@ -365,3 +368,59 @@ def test_the_first_sentence_about_labels_is_the_certificates():
     words = made[made.index('<div class="words">') : made.index('id="page-values"')]
     assert words.count(first.split("'")[0]) == 1
     assert words.index(first.split("'")[0]) < words.index("Cluster 0")
+
+
+@pytest.fixture(scope="module")
+def cars():
+    """A table whose rows people know by a column that is not clustered, two of them nearly empty."""
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "model": [f"car {place // 2} of </script>" for place in range(80)],
+            "owner": [f"person {place}" for place in range(80)],
+            **{name: generator.normal(size=80) for name in ("weight", "power", "price")},
+        }
+    )
+    frame.loc[[3, 50], ["weight", "power"]] = np.nan
+    frame.loc[7, "weight"] = np.nan
+    return frame
+
+
+def test_names_that_are_not_clustered_stand_beside_the_rows(cars, tmp_path):
+    found = explain_table(Table(cars), k=2, drop=["owner"])
+    assert set(found.explanation.feature_names) == {"weight", "power", "price"}
+    page = write_result(found, tmp_path / "shown").read_text()
+    assert read(page)[0]["held"]["beside"] == [{"name": "model", "values": cars["model"].tolist()}]
+    # What was to be left out is left out, and a page without rows names none.
+    assert "person 7" not in page
+    assert "car 7 of" not in write_result(found, tmp_path / "hidden", rows=False).read_text()
+
+
+def test_texts_beside_rows_are_those_of_the_rows_that_the_page_holds(explained, monkeypatch):
+    beside = pd.DataFrame({"name": [f"n{place}" + "x" * 500 for place in range(len(explained))]})
+    beside.loc[0, "name"] = None
+    monkeypatch.setattr("whyclust.report.data.rows.MOST_ROWS", 40)
+    values, arrays = read(render(explained, beside=beside))
+    told = values["held"]["beside"][0]["values"]
+    assert len(told) == 40 and max(map(len, told)) == 200
+    assert [one.split("x")[0] for one in told] == [
+        "" if place == 0 else f"n{place}" for place in arrays["positions"]
+    ]
+
+
+@pytest.mark.parametrize("beside", [["a", "b"], pd.DataFrame({"name": ["a"]})])
+def test_what_stands_beside_rows_has_a_line_for_each(explained, beside):
+    with pytest.raises(ValueError, match=r"expected a data frame of .* rows: a line for each row"):
+        render(explained, beside=beside)
+
+
+def test_rows_with_half_of_their_values_or_fewer_are_told(cars):
+    found = explain_table(Table(cars), k=2).explanation
+    values, _ = read(render(found))
+    # Of three values one is left in two rows, and two in another.
+    assert values["gaps"] == {
+        "rows": [3, 50],
+        "sentence": "2 of 80 rows have half of their values or fewer: their clusters rest on what was filled "
+        "in.",
+    }
+    assert read(render(found[10:20]))[0]["gaps"] is None

@@ -1,5 +1,7 @@
 """What readers of the report's page expect of it, in a browser: categories, held columns, table, Pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,6 +52,12 @@ def answers(driver, table):
              .map((line) => [...line.cells].map((cell) => cell.innerText))""",
         f"#page {table}",
     )
+
+
+def only_line(driver):
+    """The cells of the one row that the table shows, as soon as it is one; lines of space are around it."""
+    until(driver, "return document.querySelectorAll('#page .window tbody tr').length === 3")
+    return answers(driver, ".window")[1]
 
 
 def moved_by(guests, column):
@@ -173,3 +181,21 @@ def test_the_page_says_how_it_counts_rows(driver, guests, page, tmp_path):
     named = pd.DataFrame(X, index=[f"guest {place}" for place in range(30)])
     go(driver, wc.explain(model, named).to_html(tmp_path / "names.html"))
     shown(driver, "30 rows; 2 columns")
+
+
+def test_rows_are_known_by_the_names_beside_them(driver, guests, tmp_path):
+    data = guests.data.copy()
+    data.iloc[5, 5:] = np.nan
+    names = pd.DataFrame({"guest": [f"Guest <b>{place}</b>" for place in range(len(guests))]})
+    page = replace(guests, data=data).to_html(tmp_path / "report.html", beside=names)
+    go(driver, page, "#/?row=5")
+    shown(driver, "Row 6 Guest <b>5</b>")
+    shown(driver, "12 of its 17 values are missing: its cluster rests on what was filled in.")
+    go(driver, page, "#/table/doubtful")
+    shown(driver, "1 of 300 rows has half of its values or fewer")
+    click(driver, "Show them")
+    assert "Guest <b>5</b>" in only_line(driver)
+    go(driver, page, "#/table")
+    search = driver.find_element("css selector", "#page input[type=search]")
+    search.send_keys("b>123<")
+    assert only_line(driver)[0] == "124"

@@ -57,6 +57,7 @@ export interface Held {
   relevance: { kind: 'all' } | { kind: 'strongest'; width: number; texts?: string[][] };
   pictures?: { height: number; width: number };
   texts?: string[];
+  beside: { name: string; values: string[] }[]; // text that has no part in the clustering
 }
 export interface Values {
   title: string;
@@ -80,6 +81,8 @@ export interface Values {
   said: string;
   /** Rows with less evidence than `below` are doubtful. */
   doubtful?: { below: number; count: number; sentence: string } | null;
+  /** Rows of which most values are missing, by their places in the whole table. */
+  gaps?: { rows: number[]; sentence: string } | null;
   engine?: any;
   changes?: { few: boolean; rows: Record<string, Known> } | null;
 }
@@ -166,6 +169,11 @@ export function rowName(row: number): string {
   if (!held) return String(row);
   if (held.names.names) return held.names.names[row];
   return String((held.names.from ?? 0) + row);
+}
+
+/** Text that the table has beside what was clustered, such as the model of a car. */
+export function besideRow(row: number): string {
+  return (held?.beside ?? []).map((one) => one.values[row]).filter(Boolean).join(' · ');
 }
 
 const heldPlaces = new Map<number, number>();

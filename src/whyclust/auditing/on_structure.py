@@ -16,6 +16,7 @@ from dataclasses import replace
 from whyclust._checks import counted
 from whyclust.auditing.answers import NOT_ASKED, Answer, Doubt, answered
 from whyclust.auditing.standing import Standing
+from whyclust.cluster.choose_k import standing_apart
 from whyclust.cluster.structure import enough_support
 
 # A sentence names this many clusters; the others are counted.
@@ -30,10 +31,7 @@ def answer_structure(standing: Standing, as_given: bool) -> Answer:
         return Answer("structure", NOT_ASKED, found.unknown)
     if found.k > 1 and found.unknown is None:
         doubts += _of_support(standing, as_given)
-    well = (
-        f"{found.apart:.1f} of {found.k} clusters stand apart (of one lump cut in {found.k}, "
-        f"{found.by_chance:.1f})"
-    )
+    well = f"{standing_apart(found.apart, found.k)} (of one lump cut in {found.k}, {found.by_chance:.1f})"
     answer = answered("structure", doubts, well)
     return replace(answer, sentences=_numbers(standing))
 
@@ -64,7 +62,7 @@ def _of_support(standing: Standing, as_given: bool) -> list[Doubt]:
         return [
             Doubt(
                 "with care",
-                f"{what} is better supported: of {k} clusters {support:.1f} stand apart beyond chance, of "
+                f"{what} is better supported: {standing_apart(support, k)} beyond chance, of "
                 f"these {found.k} only {found.support:.1f}",
             )
         ]
@@ -75,8 +73,8 @@ def _of_support(standing: Standing, as_given: bool) -> list[Doubt]:
     return [
         Doubt(
             "with care" if unsure or as_given else "no",
-            f"the clusters are {than} better supported than one lump of all rows ({found.support:.1f} of "
-            f"{found.k} stand apart beyond chance)",
+            f"the clusters are {than} better supported than one lump of all rows "
+            f"({standing_apart(found.support, found.k)} beyond chance)",
         )
     ]
 

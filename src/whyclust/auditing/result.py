@@ -13,6 +13,7 @@ import pandas as pd
 from whyclust._html import AGAINST, FOR, NEITHER, bar, name, paragraph, quiet, table
 from whyclust.auditing.answers import Answer
 from whyclust.auditing.comparison import Comparison
+from whyclust.auditing.meaning import meaning
 from whyclust.auditing.refits import Refits
 from whyclust.auditing.standing import Standing
 from whyclust.cluster.fidelity import Fidelity
@@ -35,7 +36,7 @@ class Audit:
     trusted : {"yes", "with care", "no"}
         The worst of the answers; :mod:`whyclust.auditing.verdict` says where the thresholds are.
     verdict : list of str
-        Plain sentences, the first one the answer with its reasons.
+        Plain sentences: the answer with its reasons, what it means, then the numbers.
     answers : tuple of Answer
         To each question (structure, stability, faithfulness): ``answer`` and ``reason``.
     standing : Standing
@@ -64,6 +65,11 @@ class Audit:
     clusters: NDArray
     settings: dict[str, Any]
     notes: list[str]
+
+    @property
+    def meaning(self) -> str:
+        """What the answers mean for using the clusters and the reasons, in plain words."""
+        return meaning(self.answers)
 
     @property
     def methods(self) -> pd.DataFrame:

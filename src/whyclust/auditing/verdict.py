@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from whyclust.auditing.answers import Answer, headline, told_of
 from whyclust.auditing.comparison import Comparison
+from whyclust.auditing.meaning import meaning
 from whyclust.auditing.on_faithfulness import answer_faithfulness
 from whyclust.auditing.on_stability import answer_stability
 from whyclust.auditing.on_structure import answer_structure
@@ -29,7 +30,7 @@ class Verdict:
     answers : tuple of Answer
         To the three questions: structure, stability, faithfulness.
     sentences : tuple of str
-        The headline with its reasons, then the numbers.
+        The headline with its reasons, what it means, then the numbers.
     """
 
     trusted: str
@@ -70,4 +71,8 @@ def judge(
         answer_faithfulness(comparison, fidelity),
     )
     trusted, first = headline(answers)
-    return Verdict(trusted, answers, (first, *(told for one in answers for told in told_of(one))))
+    return Verdict(
+        trusted,
+        answers,
+        (first, f"In short: {meaning(answers)}", *(told for one in answers for told in told_of(one))),
+    )

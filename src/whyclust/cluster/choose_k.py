@@ -36,6 +36,21 @@ _MOST_ALTERNATIVES = 3
 _MOST_SHOWN = 8
 
 
+def standing_apart(found: float, k: int) -> str:
+    """How many of k clusters stand apart, a mean over halves of the rows, in words.
+
+    >>> standing_apart(3.68, 5), standing_apart(3.0, 3)
+    ('on average 3.7 of 5 clusters stand apart', 'all 3 clusters stand apart')
+    >>> standing_apart(0.0, 2)
+    'none of 2 clusters stands apart'
+    """
+    if f"{found:.1f}" in ("0.0", "-0.0"):
+        return f"none of {k} clusters stands apart"
+    if f"{found:.1f}" == f"{k:.1f}":
+        return f"all {k} clusters stand apart"
+    return f"on average {found:.1f} of {k} clusters stand apart"
+
+
 @dataclass(frozen=True, repr=False)
 class ChosenK:
     """A number of clusters, and what speaks for it and for others.
@@ -97,10 +112,10 @@ class ChosenK:
                 return f"{counted(self.n_rows, 'row')} are too few to choose a k: k = {self.k} is taken."
             tried = "k = 2 is not" if largest == 2 else f"No k from 2 to {largest} is"
             return (
-                f"{tried} better supported than one cluster; k = {self.k} is taken, whose clusters come back "
-                "best in halves of the rows."
+                f"{tried} better supported than one cluster: no groups with gaps between them were found. "
+                f"k = {self.k} is taken, whose clusters come back best in halves of the rows."
             )
-        told = f"k = {self.k}: {self.support[self.k]:.1f} of {self.k} clusters stand apart beyond chance."
+        told = f"k = {self.k}: {standing_apart(self.support[self.k], self.k)} beyond chance."
         if self.alternatives:
             listed = ", ".join(f"k = {k} ({value:.1f})" for k, value in self.alternatives)
             told += f" Next: {listed}."
@@ -203,8 +218,8 @@ def choose_k(
     >>> choice.stands_out
     False
     >>> choice.describe()
-    'No k from 2 to 20 is better supported than one cluster; k = ... is taken, whose clusters come back best
-    in halves of the rows.'
+    'No k from 2 to 20 is better supported than one cluster: no groups with gaps between them were found. k =
+    ... is taken, whose clusters come back best in halves of the rows.'
     """
     kind = family(method)
     asked = None if k_max is None else whole_number("k_max", k_max, least=2)

@@ -51,6 +51,7 @@ RANKS = "ranks the rows"
 YEARS = "holds years, and dates are not clustered"
 TEXT_IDENTIFIER = "is different in every row (an identifier)"
 NEARLY_IDENTIFIES = "identifies nearly all rows"
+VARIED_TEXT = "is text with"
 IDENTIFIERS = frozenset({NUMBERS_ROWS, COUNTS_ROWS, NAMED_IDENTIFIER, NEARLY_IDENTIFIES, TEXT_IDENTIFIER})
 TIMES = "holds times or durations, which are not clustered: write durations as numbers, such as minutes"
 NOT_CLUSTERED = "holds dates or times, which are not clustered"
@@ -259,7 +260,7 @@ def _decide_text(name: str, seen: CategoryCounts, n_rows: int, n_missing: int, a
     frequent = [text for text in frequent if seen.counts[text] >= fewest]
     n_told = sum(seen.counts[text] for text in frequent)
     if n_told < FREQUENT_SHARE * (n_rows - n_missing):
-        return Decision(None, f"is text with {len(texts)} different values, few of which repeat")
+        return Decision(None, f"{VARIED_TEXT} {len(texts)} different values, few of which repeat")
     note = (
         f"Of the {len(texts)} different values of column '{name}' the {len(frequent)} most frequent count, "
         f"which {n_told / (n_rows - n_missing):.0%} of its rows have; the others count as none of these."

@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from whyclust.columns.deciding import DATE, FLAG, IDENTIFIERS, NUMBER, NUMBER_IN_TEXT, STEPS, Decision, decide
+from whyclust.columns.deciding import (
+    COUNTS_ROWS,
+    DATE,
+    FLAG,
+    IDENTIFIERS,
+    NUMBER,
+    NUMBER_IN_TEXT,
+    NUMBERS_ROWS,
+    STEPS,
+    VARIED_TEXT,
+    Decision,
+    decide,
+)
 from whyclust.columns.facts import ColumnFacts, as_numbers, as_text, as_years, numbers_in
 from whyclust.columns.scaling import AUTO, FAR, LIMIT, NONE, RANK, ROBUST, Scaling, check_scale, scaling_of
 
@@ -123,6 +135,16 @@ class TablePlan:
     def identifiers(self) -> list[str]:
         """Columns that were left out because they tell the rows apart."""
         return [name for name, reason in self.dropped.items() if reason in IDENTIFIERS]
+
+    @property
+    def naming(self) -> list[str]:
+        """Columns that were left out and tell people which row it is: names, ids, varied text."""
+        counts = (NUMBERS_ROWS, COUNTS_ROWS)  # as the rows' own numbers do
+        return [
+            name
+            for name, reason in self.dropped.items()
+            if (reason in IDENTIFIERS and reason not in counts) or reason.startswith(VARIED_TEXT)
+        ]
 
     def apply(self, part: pd.DataFrame) -> pd.DataFrame:
         """Convert some rows of the table to what `preparation` and the clustering behind it take.

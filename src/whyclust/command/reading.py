@@ -16,6 +16,9 @@ from whyclust.tables.repeats import copies
 from whyclust.tables.spelling import Spelling
 from whyclust.telling.lines import id_name
 
+# Columns shown beside the rows, which have no part in the clustering.
+MOST_BESIDE = 3
+
 
 @dataclass(frozen=True)
 class RowNames:
@@ -103,6 +106,12 @@ def copy_notes(rows: Rows, plan: TablePlan) -> list[str]:
     told = "is a copy of another" if copied == 1 else "are copies of others"
     but = " (but for what identifies them)" if named & set(rows.frame.columns) else ""
     return [f"{copied:,} of {len(rows.frame):,} rows {told}{but}: each counts as a row of its own."]
+
+
+def named_beside(rows: Rows, plan: TablePlan) -> pd.DataFrame | None:
+    """Columns that were left out and tell people which row it is: a car's model says more than its number."""
+    told = [name for name in plan.naming if name in rows.frame.columns]
+    return rows.frame[told[:MOST_BESIDE]] if told else None
 
 
 def plan_rows(rows: Rows) -> TablePlan:

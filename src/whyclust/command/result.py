@@ -12,7 +12,7 @@ from whyclust._versions import versions
 from whyclust.columns import TablePlan
 from whyclust.command import choosing_k
 from whyclust.command.fitting import Fit
-from whyclust.command.reading import RowNames, Rows, copy_notes
+from whyclust.command.reading import RowNames, Rows, copy_notes, named_beside
 from whyclust.tables import Reading
 from whyclust.telling.lines import row_lines
 
@@ -46,6 +46,8 @@ class Result:
         How it was computed: options, versions, sizes.
     audit : Audit or None
         Whether the explanations can be trusted, where that was asked.
+    beside : pandas.DataFrame or None
+        Text that names the rows and has no part in the clustering.
     """
 
     explanation: Explanation
@@ -56,6 +58,7 @@ class Result:
     headlines: list[str]
     computed: dict[str, Any]
     audit: Audit | None = None
+    beside: pd.DataFrame | None = None
 
 
 def gather(
@@ -95,6 +98,7 @@ def gather(
         fit.headlines,
         _computed(rows, plan, fit, explanation, audit, notes),
         audit,
+        named_beside(rows, plan),
     )
 
 

@@ -90,6 +90,7 @@ def write_result(
                 },
                 audit=result.audit,
                 rows=rows,
+                beside=result.beside,
             )
         # Those who asked for the page are told what it could not leave out.
         warned = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)

@@ -23,6 +23,7 @@ class Showing:
         audit: Audit | None = None,
         rows: bool = True,
         embedding: Any = None,
+        beside: Any = None,
     ) -> Path:
         """Write a page that opens in any browser, needs no other file and fetches nothing; return its path.
 
@@ -36,8 +37,12 @@ class Showing:
             Whether the page may hold single rows; without them it has sums and means of clusters only.
         embedding : array of shape (n_rows, 2) or "umap", optional
             Places of the rows on the map; principal components by default.
+        beside : data frame with a line for each row, optional
+            What else to show of each row, such as its name: it has no part in the clustering.
         """
-        return reach("to_html")(self, path, title=title, audit=audit, rows=rows, embedding=embedding)
+        return reach("to_html")(
+            self, path, title=title, audit=audit, rows=rows, embedding=embedding, beside=beside
+        )
 
     def show(
         self,
@@ -46,10 +51,13 @@ class Showing:
         audit: Audit | None = None,
         rows: bool = True,
         embedding: Any = None,
+        beside: Any = None,
         height: int = 760,
     ) -> Shown:
         """Show the page of :meth:`to_html` in a notebook, or else in the browser.
 
         `height` is that of the frame in a notebook, in pixels.
         """
-        return reach("show")(self, title=title, audit=audit, rows=rows, embedding=embedding, height=height)
+        return reach("show")(
+            self, title=title, audit=audit, rows=rows, embedding=embedding, beside=beside, height=height
+        )

@@ -32,6 +32,7 @@ def render(
     audit: Audit | None = None,
     rows: bool = True,
     embedding: Any = None,
+    beside: Any = None,
 ) -> str:
     """Render an explanation as one HTML page that needs no other file.
 
@@ -58,6 +59,9 @@ def render(
     embedding : array or frame of shape (n_rows, 2), or "umap", optional
         Places of the rows on the map; ``"umap"`` needs umap-learn. The map by principal components, the one
         that is there by default, stays in the page beside it.
+    beside : frame with a line for each row, optional
+        What else to show of each row, such as its name: text that has no part in the clustering, and can be
+        searched for.
 
     Returns
     -------
@@ -103,7 +107,7 @@ def render(
     made = sections(page)
     ignored = explanation.question.about == "ignored"
     title = title or ("What do these clusters ignore?" if ignored else "Why these clusters?")
-    shown = page_data(page, title, rows=rows, embedding=embedding)
+    shown = page_data(page, title, rows=rows, embedding=embedding, beside=beside)
     script, style = built("page.js"), built("page.css")
     return fill(
         "page",
@@ -146,6 +150,7 @@ def to_html(
     audit: Audit | None = None,
     rows: bool = True,
     embedding: Any = None,
+    beside: Any = None,
 ) -> Path:
     """Write the page of `render` to a file, whole or not at all.
 
@@ -155,7 +160,7 @@ def to_html(
         What `whyclust.explain` returned.
     path : path-like
         The file to write; it is replaced if it exists.
-    title, notes, choice, facts, audit, rows, embedding
+    title, notes, choice, facts, audit, rows, embedding, beside
         As for `render`.
 
     Returns
@@ -185,6 +190,7 @@ def to_html(
         audit=audit,
         rows=rows,
         embedding=embedding,
+        beside=beside,
     )
     try:
         return write_whole(path, lambda stream: stream.write(page.encode("utf-8", "replace")))

@@ -49,12 +49,13 @@ def trust(explanation: Explanation, audit: Audit | None) -> dict[str, Any] | Non
             f"The audit knows nothing of cluster {unknown[0]!r}, which the explanation has: pass the audit "
             "of the same clustering."
         )
-    first, *others = audit.verdict
+    first, *others = [one for one in audit.verdict if not one.startswith("In short: ")]
     answer, _, reason = first.partition(": ")
     return {
         "grade": audit.trusted.replace(" ", "-"),
         "answer": answer,
         "reason": reason[:1].upper() + reason[1:],
+        "meaning": audit.meaning,
         "answers": {one.question: one.answer.capitalize() for one in audit.answers},
         "structure": _structure(audit),
         "sentences": others,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._frames import column_values
+from whyclust._frames import column_values, is_frame
 from whyclust.explaining.plane import places_in_plane
 from whyclust.inputs.reading import is_sparse
 
@@ -30,6 +30,8 @@ MOST_CATEGORIES = 1_000
 FAR = 0.5
 # Letters of all texts that the page holds, and the fewest and the most of one.
 MOST_LETTERS, LETTERS = 2_000_000, (100, 1200)
+# The same of a text beside a row.
+LETTERS_BESIDE = (20, 200)
 # Tables of more numbers are held in single precision.
 LARGE = 500_000
 _PIXELS = 64 * 64
@@ -63,6 +65,31 @@ def row_names(explanation: Explanation) -> dict[str, Any]:
     if numbers and len(index) and (np.asarray(index) == np.arange(len(index)) + index[0]).all():
         return {"from": int(index[0])}
     return {"names": [str(one) for one in index]}
+
+
+def texts_beside(beside: Any, rows: NDArray, n_rows: int) -> list[dict[str, Any]]:
+    """Texts that are shown beside the rows that the page holds, column by column.
+
+    >>> texts_beside(pd.DataFrame({"name": ["Ann", None, "Bob"]}), np.array([1, 2]), 3)
+    [{'name': 'name', 'values': ['', 'Bob']}]
+    """
+    if beside is None:
+        return []
+    if not is_frame(beside) or len(beside) != n_rows:
+        found = f"{len(beside)} rows" if is_frame(beside) else f"a {type(beside).__name__}"
+        raise ValueError(f"beside is {found}, expected a data frame of {n_rows} rows: a line for each row.")
+    most = int(np.clip(MOST_LETTERS // max(len(rows) * beside.shape[1], 1), *LETTERS_BESIDE))
+    told = []
+    for place, name in enumerate(beside.columns):
+        column = beside.iloc[:, place].iloc[rows]
+        texts = ["" if missing else str(one) for one, missing in zip(column, column.isna(), strict=True)]
+        told.append(
+            {
+                "name": str(name),
+                "values": [one if len(one) <= most else f"{one[: most - 2]} …" for one in texts],
+            }
+        )
+    return told
 
 
 def shown_columns(explanation: Explanation, strongest: list[int]) -> list[int]:

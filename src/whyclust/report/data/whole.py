@@ -14,11 +14,12 @@ from whyclust.report.data.clusters import answers, clusters
 from whyclust.report.data.distributions import distribution
 from whyclust.report.data.model import add_shown_by_model
 from whyclust.report.data.pairs import pairs
-from whyclust.report.data.rows import add_rows, chosen_rows, row_names, shown_columns
+from whyclust.report.data.rows import add_rows, chosen_rows, row_names, shown_columns, texts_beside
 from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
 from whyclust.report.trust import no_structure
 from whyclust.telling.doubtful import doubtful
+from whyclust.telling.gaps import mostly_missing
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -37,7 +38,9 @@ ASKED = {
 DUELS, MOST_DRAWN = 6, 200
 
 
-def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = None) -> dict[str, Any]:
+def page_data(
+    page: Page, title: str, *, rows: bool = True, embedding: Any = None, beside: Any = None
+) -> dict[str, Any]:
     """Gather what the page shows; what is in ``arrays`` goes beside it.
 
     Parameters
@@ -49,6 +52,8 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
         Whether single rows may be in the page; otherwise it has sums and means of clusters only.
     embedding : array of shape (n_rows, 2), optional
         Places on the map.
+    beside : pandas.DataFrame, optional
+        Texts to show beside each row.
     """
     explanation, arrays = page.explanation, Arrays()
     told = clusters(explanation, rows=rows)
@@ -104,10 +109,12 @@ def page_data(page: Page, title: str, *, rows: bool = True, embedding: Any = Non
             "positions": len(held) < len(explanation),
             "counted_from": row_names(explanation).get("from"),
             **add_rows(part, codes, columns, arrays, places),
+            "beside": texts_beside(beside, held, len(explanation)),
         }
         if len(held) < len(explanation):
             arrays.add("positions", held, "int32")
         found["doubtful"] = _doubtful(explanation, order, told)
+        found["gaps"] = _gaps(explanation)
         typical = {cluster: one["typical"] for cluster, one in zip(order, told, strict=True)}
         arrays.add("nearest-typical", nearest_typical(explanation, typical, held), "int32")
         found["engine"] = _engine(explanation, [*order, *others], arrays)
@@ -124,6 +131,14 @@ def _doubtful(explanation: Explanation, order: list[Any], told: list[dict[str, A
     for cluster, one in zip(order, told, strict=True):
         one["doubtful"] = int((found.rows & (labels == cluster)).sum())
     return {"below": found.below, "count": int(found.rows.sum()), "sentence": found.describe()}
+
+
+def _gaps(explanation: Explanation) -> dict[str, Any] | None:
+    """Rows of which most values are missing, and what is said of them."""
+    found = mostly_missing(explanation)
+    if found is None:
+        return None
+    return {"rows": np.flatnonzero(found.rows).tolist(), "sentence": found.describe()}
 
 
 def _taken(embedding: Any, rows: Any, n_rows: int) -> Any:
@@ -159,6 +174,7 @@ def _trust(page: Page) -> dict[str, Any]:
     grade = "unknown"
     if page.audit is not None:
         grade = {"yes": "yes", "with care": "care", "no": "no"}[page.audit.trusted]
+        lines.append({"what": "In short", "text": page.audit.meaning})
         lines += [
             {
                 "what": ASKED.get(one.question, one.question),
