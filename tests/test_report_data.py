@@ -378,6 +378,7 @@ def cars():
         {
             "model": [f"car {place // 2} of </script>" for place in range(80)],
             "owner": [f"person {place}" for place in range(80)],
+            "sold": pd.date_range("2024-03-01", periods=80).strftime("%Y-%m-%d"),
             **{name: generator.normal(size=80) for name in ("weight", "power", "price")},
         }
     )
@@ -390,7 +391,9 @@ def test_names_that_are_not_clustered_stand_beside_the_rows(cars, tmp_path):
     found = explain_table(Table(cars), k=2, drop=["owner"])
     assert set(found.explanation.feature_names) == {"weight", "power", "price"}
     page = write_result(found, tmp_path / "shown").read_text()
-    assert read(page)[0]["held"]["beside"] == [{"name": "model", "values": cars["model"].tolist()}]
+    assert read(page)[0]["held"]["beside"] == [
+        {"name": name, "values": cars[name].tolist()} for name in ("model", "sold")
+    ]
     # What was to be left out is left out, and a page without rows names none.
     assert "person 7" not in page
     assert "car 7 of" not in write_result(found, tmp_path / "hidden", rows=False).read_text()

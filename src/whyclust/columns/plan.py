@@ -14,6 +14,8 @@ from whyclust.columns.deciding import (
     DATE,
     FLAG,
     IDENTIFIERS,
+    IDENTIFIES,
+    NOT_CLUSTERED,
     NUMBER,
     NUMBER_IN_TEXT,
     NUMBERS_ROWS,
@@ -138,12 +140,11 @@ class TablePlan:
 
     @property
     def naming(self) -> list[str]:
-        """Columns that were left out and tell people which row it is: names, ids, varied text."""
-        counts = (NUMBERS_ROWS, COUNTS_ROWS)  # as the rows' own numbers do
+        """Columns that were left out and tell people which row it is: names, ids, dates, varied text."""
+        # Whose row it is, and of which day, tells it, too; what counts the rows tells no more than they do.
+        named = (IDENTIFIERS | {IDENTIFIES, NOT_CLUSTERED}) - {NUMBERS_ROWS, COUNTS_ROWS}
         return [
-            name
-            for name, reason in self.dropped.items()
-            if (reason in IDENTIFIERS and reason not in counts) or reason.startswith(VARIED_TEXT)
+            name for name, reason in self.dropped.items() if reason in named or reason.startswith(VARIED_TEXT)
         ]
 
     def apply(self, part: pd.DataFrame) -> pd.DataFrame:
