@@ -248,6 +248,41 @@ def test_ways_as_images(digits):
         wc.plots.traversal(digits, DIGITS, component=7)
 
 
+# --- tables of what is ignored ----------------------------------------------------------------------
+
+
+def test_pictures_of_what_is_ignored_claim_no_reasons(synth):
+    """Values are what clusters do not use: no title, axis or legend may say that they speak for one."""
+    ex = wc.explain(synth, TABLE, space="shared")
+    size = int((ex.clusters == 0).sum())
+    titles = {
+        "What is ignored in each cluster": [ex.plot.bar(), ex.plot.dots()],
+        f"What is ignored in cluster 0 ({size} rows)": [ex.plot.bar(cluster=0)],
+        "What is ignored in 240 rows, column by column": [ex.plot.beeswarm()],
+        f"What is ignored in {size} rows of cluster 0, column by column": [ex.plot.beeswarm(cluster=0)],
+        "What is ignored, row by row": [ex.plot.heatmap()],
+        f"What is ignored: row 3, in cluster {ex.clusters[3]}": [ex.plot.waterfall(row=3)],
+        "240 rows, coloured by how much is ignored": [ex.plot.map(color="evidence")],
+    }
+    for title, drawn in titles.items():
+        for ax in drawn:
+            assert ax.get_title() == title
+            said = " ".join(text.get_text() for text in ax.figure.findobj(matplotlib.text.Text))
+            for word in ("speaks", "against", "counts", "boundary", "cluster's relevance"):
+                assert word not in said, (title, word)
+
+
+def test_images_of_what_is_ignored_claim_no_reasons(digits):
+    figure = wc.explain(digits, DIGITS.reshape(-1, 8, 8)[:40], space="shared").plot.relevance()
+    assert figure.get_suptitle() == "What is ignored in single rows"
+    assert figure.axes[-1].get_ylabel() == "relevance for the shared space\n/ the largest of the image"
+
+
+def test_no_rows_are_similar_in_what_is_ignored(synth):
+    with pytest.raises(ValueError, match=r"what the clustering ignores, but here .* without space="):
+        wc.explain(synth, TABLE, space="shared").similar(0)
+
+
 # --- used and ignored -------------------------------------------------------------------------------
 
 

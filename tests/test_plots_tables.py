@@ -131,6 +131,15 @@ def test_bars_of_thousands_of_columns_stay_readable(wide):
     assert any(text.get_text().endswith("→") for text in ax.texts)
 
 
+def test_bars_of_scores_that_know_no_clusters_speak_for_none():
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0)).fit(WINE)
+    ex = wc.explain(model, WINE, method="random")
+    assert ex.plot.bar().get_title() == "Random score in each cluster"
+    assert ex.plot.dots().get_title() == "Random score in each cluster"
+    assert ex.plot.beeswarm().get_title() == "Random score in 178 rows, column by column"
+    assert ex.plot.waterfall(row=3).get_title() == f"Random score: row 3, in cluster {ex.clusters[3]}"
+
+
 def test_what_bar_refuses(wine):
     with pytest.raises(ValueError, match="cluster=9, expected one that is explained: 0, 1, 2"):
         wine.plot.bar(cluster=9)

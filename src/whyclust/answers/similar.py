@@ -93,6 +93,11 @@ def similar(explanation: Explanation, row: Any, count: int = 5) -> SimilarRows:
     array([2])
     """
     whole_number("count", count)
+    if explanation.question.about == "ignored":
+        raise ValueError(
+            f"The explanation is about {explanation.question}, but here it is asked which rows are in their "
+            "cluster for the same reason: explain without space=."
+        )
     position = row_position(explanation, row)
     own = np.asarray(explanation.values[position : position + 1], dtype=np.float64)[0]
     same = np.flatnonzero(explanation.clusters == explanation.clusters[position])

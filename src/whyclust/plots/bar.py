@@ -15,6 +15,7 @@ from whyclust.plots.drawing import (
     clipped,
     line_labels,
     measured,
+    no_reason,
     numbers_beside,
     refuse_other,
     rows_told,
@@ -32,7 +33,8 @@ def bar(explanation: Explanation, *, cluster: Any = None, top: int | None = None
     """Draw the mean relevance of columns, cluster by cluster: red speaks for it, blue against it.
 
     The bars of a cluster sum to its mean evidence: columns that are not drawn share the last bar, with
-    the part that belongs to no column, where there is one.
+    the part that belongs to no column, where there is one. Of what a clustering ignores
+    (``space="shared"``) red bars add to it, and blue ones take from it.
 
     Parameters
     ----------
@@ -87,11 +89,13 @@ def bar(explanation: Explanation, *, cluster: Any = None, top: int | None = None
         ax.axhline(place - 0.55, color="#d0d4da", linewidth=0.8)
     what, said = measured(explanation)
     ax.set_xlabel(f"mean {what}: {said}", fontsize=8)
+    other = no_reason(explanation)
+    title = "What speaks for" if other is None else f"{other} in"
     if len(clusters) == 1:
         size = int((explanation.clusters == clusters[0]).sum())
-        title = f"What speaks for {explanation.named(clusters[0])} ({rows_told(size)})"
+        title = f"{title} {explanation.named(clusters[0])} ({rows_told(size)})"
     else:
-        title = f"What speaks for each cluster{f': {note}' if note else ''}"
+        title = f"{title} each cluster{f': {note}' if note else ''}"
     ax.set_title(title, fontsize=10)
     return ax
 

@@ -16,6 +16,7 @@ from whyclust.plots.drawing import (
     clipped,
     line_labels,
     measured,
+    no_reason,
     refuse_other,
     rows_told,
     short,
@@ -106,10 +107,16 @@ def beeswarm(explanation: Explanation, *, cluster: Any = None, top: int = 10, ax
     bar.set_label("value of the column", fontsize=8, labelpad=-12)
     bar.outline.set_visible(False)
     what, _ = measured(explanation)
-    speaks = ": right of 0 for the cluster, left against it" if what == "relevance" else ""
-    ax.set_xlabel(f"{what}{speaks if explanation.question.about != 'ignored' else ''}", fontsize=8)
+    other = no_reason(explanation)
+    speaks = ": right of 0 for the cluster, left against it" if other is None else ""
+    ax.set_xlabel(f"{what}{speaks}", fontsize=8)
     some = "" if len(part) == len(shown) else f" ({len(part):,} drawn, at random)"
-    ax.set_title(f"How the columns of {rows_told(len(shown))}{some} speak for {whom}", fontsize=10)
+    if other is None:
+        title = f"How the columns of {rows_told(len(shown))}{some} speak for {whom}"
+    else:
+        of = "" if cluster is None else f" of {whom}"
+        title = f"{other} in {rows_told(len(shown))}{of}{some}, column by column"
+    ax.set_title(title, fontsize=10)
     return ax
 
 

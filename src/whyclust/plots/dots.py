@@ -14,6 +14,7 @@ from whyclust.plots.drawing import (
     chosen_clusters,
     clipped,
     measured,
+    no_reason,
     refuse_other,
     signed,
 )
@@ -91,10 +92,12 @@ def dots(explanation: Explanation, *, cluster: Any = None, top: int = 20, ax: An
         for line, (share, colour) in enumerate(zip(rest, signed(rest), strict=True)):
             told = f"{100.0 * share:+.0f}%"
             ax.text(len(kept), line, told, color=colour, fontsize=7, ha="center", va="center")
-    _key(ax, largest)
+    other = no_reason(explanation)
+    _key(ax, largest, "the cluster's relevance" if other is None else "the cluster's sum")
     _, said = measured(explanation)
     ax.set_xlabel(said, fontsize=8)
-    ax.set_title(f"Which columns count for which cluster{f': {note}' if note else ''}", fontsize=10)
+    title = "Which columns count for which cluster" if other is None else f"{other} in each cluster"
+    ax.set_title(f"{title}{f': {note}' if note else ''}", fontsize=10)
     return ax
 
 
@@ -105,7 +108,7 @@ def _shares(explanation: Explanation, cluster: Any) -> tuple[NDArray, NDArray]:
     return shown / total, whole / total
 
 
-def _key(axis: Any, largest: float) -> None:
+def _key(axis: Any, largest: float, whole: str) -> None:
     """What sizes mean."""
     handles = [
         axis.scatter(
@@ -115,7 +118,7 @@ def _key(axis: Any, largest: float) -> None:
     ]
     axis.legend(
         handles=handles,
-        title="share of the\ncluster's relevance",
+        title=f"share of\n{whole}",
         fontsize=8,
         title_fontsize=8,
         frameon=False,

@@ -104,9 +104,22 @@ def refuse_other(explanation: Any) -> None:
 
 def measured(explanation: Explanation) -> tuple[str, str]:
     """What values are, and what their colours say."""
-    if explanation.question.about == "ignored" or explanation.provenance.measures is not None:
-        return explanation.provenance.measures or "relevance", "red is positive, blue negative"
+    if explanation.question.about == "ignored":
+        return "relevance for the shared space", "red adds to what is ignored, blue takes from it"
+    if explanation.provenance.measures is not None:
+        return explanation.provenance.measures, "red is positive, blue negative"
     return "relevance", SAID
+
+
+def no_reason(explanation: Explanation) -> str | None:
+    """What a title says is drawn, where values are no reasons for a cluster; else None."""
+    if explanation.question.about == "ignored":
+        return "What is ignored"
+    measures = explanation.provenance.measures
+    if measures is None:
+        return None
+    # What it does not know of clusters is said at the axis.
+    return f"{measures[0].upper()}{measures[1:]}".split(",")[0]
 
 
 def clipped(name: str, most: int = 32) -> str:

@@ -16,6 +16,7 @@ from whyclust.plots.drawing import (
     chosen_clusters,
     clipped,
     measured,
+    no_reason,
     refuse_other,
 )
 from whyclust.plots.registry import plot
@@ -102,8 +103,9 @@ def heatmap(explanation: Explanation, *, cluster: Any = None, top: int = 30, ax:
     bar.ax.tick_params(labelsize=8)
     of = int(np.isin(explanation.clusters, clusters).sum())
     some = "" if len(rows) == of else f" ({len(rows):,} of {of:,} rows drawn)"
-    what = f"{what[0].upper()}{what[1:]}"
-    ax.set_title(f"{what}, row by row{some}{f': {note}' if note else ''}", fontsize=10)
+    ax.set_title(
+        f"{no_reason(explanation) or 'Relevance'}, row by row{some}{f': {note}' if note else ''}", fontsize=10
+    )
     return ax
 
 

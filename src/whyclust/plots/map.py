@@ -28,7 +28,8 @@ def map(explanation: Explanation, *, color: str = "cluster", embedding: Any = No
     ----------
     explanation : Explanation
     color : str
-        "cluster", "evidence" (red: inside the cluster explained, blue: outside), or the name of a column.
+        "cluster", "evidence" (red: inside the cluster explained, blue: outside; of
+        what a clustering ignores, how much that is), or the name of a column.
     embedding : array or frame of shape (n_rows, 2), optional
         Where points are: UMAP's, t-SNE's, or two columns. By default the first two principal components of
         the columns, each divided by its standard deviation, a category as one column a value.
@@ -64,7 +65,12 @@ def map(explanation: Explanation, *, color: str = "cluster", embedding: Any = No
             _written(ax, places, shown.labels, ids, [explanation.short_name(one) for one in ids])
     elif color == "evidence":
         largest = float(np.quantile(np.abs(shown.evidence), 0.98)) or 1.0
-        _by_number(ax, places, shown.evidence, "evidence (0: on the boundary)", SIGNED, (-largest, largest))
+        if explanation.question.about == "ignored":  # a squared length, which has no boundary at 0
+            told = "how much is ignored"
+            _by_number(ax, places, shown.evidence, told, "viridis", (0.0, largest))
+        else:
+            told, ends = "evidence (0: on the boundary)", (-largest, largest)
+            _by_number(ax, places, shown.evidence, told, SIGNED, ends)
     else:
         _by_column(ax, places, shown.column(color), color)
     ax.set_xlabel(axes_names[0], fontsize=8)
@@ -72,7 +78,8 @@ def map(explanation: Explanation, *, color: str = "cluster", embedding: Any = No
     ax.set_xticks([])
     ax.set_yticks([])
     some = f" ({len(rows):,} drawn, at random)" if len(rows) < len(explanation) else ""
-    ax.set_title(f"{len(explanation):,} rows{some}, coloured by {clipped(color)}", fontsize=10)
+    by = color if color != "evidence" or explanation.question.about != "ignored" else "how much is ignored"
+    ax.set_title(f"{len(explanation):,} rows{some}, coloured by {clipped(by)}", fontsize=10)
     return ax
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
-from whyclust.plots.drawing import SIGNED, figure_type, finished, positions
+from whyclust.plots.drawing import SIGNED, figure_type, finished, measured, no_reason, positions
 from whyclust.plots.registry import plot
 
 # Rows that are drawn where none are named.
@@ -23,7 +23,8 @@ def relevance(
 ) -> Any:
     """Draw images and the relevance of their pixels: red speaks for the cluster, blue against it.
 
-    Colours are in units of the largest relevance of each image.
+    Colours are in units of the largest relevance of each image. Of what a clustering ignores
+    (``space="shared"``) red adds to it, and blue takes from it.
 
     Parameters
     ----------
@@ -58,7 +59,11 @@ def relevance(
         axes[0, place].set_title(f"row {explanation.index[row]}\n{name}", fontsize=8)
         for axis in axes[:, place]:
             axis.set_axis_off()
-    figure.colorbar(drawn, ax=axes, label="relevance / the largest\nof the image", fraction=0.05)
+    label = measured(explanation)[0].split(",")[0]
+    figure.colorbar(drawn, ax=axes, label=f"{label}\n/ the largest of the image", fraction=0.05)
+    other = no_reason(explanation)
+    if other is not None:
+        figure.suptitle(f"{other} in single rows", fontsize=10)
     return finished(figure, path)
 
 

@@ -15,6 +15,7 @@ from whyclust.plots.drawing import (
     clipped,
     line_labels,
     measured,
+    no_reason,
     numbers_beside,
     positions,
     refuse_other,
@@ -94,7 +95,7 @@ def waterfall(
     line_labels(ax, [*names, "sum"])
     ax.get_yticklabels()[-1].set_fontweight("bold")
     what, said = measured(one)
-    begins = "0 is the boundary; " if what == "relevance" and one.question.about != "ignored" else ""
+    begins = "0 is the boundary; " if no_reason(one) is None else ""
     ax.set_xlabel(f"{what}, added up ({begins}{said})", fontsize=8)
     ax.set_title(_title(one), fontsize=10)
     return ax
@@ -114,8 +115,9 @@ def _one_row(explanation: Explanation, row: int | None) -> Explanation:
 def _title(one: Explanation) -> str:
     """What is asked of the row, as the question was."""
     row, cluster, other = f"row {one.index[0]}", one.clusters[0], one.competitors[0]
-    if one.question.about == "ignored" or one.provenance.measures is not None:
-        return f"{row[0].upper()}{row[1:]}, in {one.named(one.labels[0])}"
+    drawn = no_reason(one)
+    if drawn is not None:
+        return f"{drawn}: {row}, in {one.named(one.labels[0])}"
     inside = one.evidence[0] >= 0
     asked = f"Why {row} is {'in' if inside else 'not in'} {one.named(cluster)}"
     if one.question.threshold is not None:
