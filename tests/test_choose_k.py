@@ -12,7 +12,7 @@ from whyclust.cluster import choose_k
 from whyclust.cluster._k_paths import _moved, _steps_of_k_means, families, k_means_path, merge_centers
 from whyclust.cluster._one_lump import LUMPS, blurred, box, gaussian, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import BESIDE, BORDER, LEAST_SHARED, VALLEY, Tally
-from whyclust.cluster.choose_k import standing_apart
+from whyclust.cluster.choose_k import _once, standing_apart
 
 
 def planted(k, n_columns=4, n_rows=600, apart=9.0, seed=0):
@@ -422,3 +422,17 @@ def test_a_choice_is_shown_in_a_sentence():
 def test_texts_are_told_what_to_do():
     with pytest.raises(ValueError, match="TfidfVectorizer, then TruncatedSVD"):
         choose_k(["a cat", "a dog", "a mouse"])
+
+
+@pytest.mark.parametrize("times", [2, 4])
+def test_a_table_written_out_several_times_is_that_table(times):
+    generator = np.random.default_rng(0)
+    once = generator.normal(size=(200, 4))
+    once[7] = once[8]
+    again = generator.permutation(np.repeat(once, times, axis=0))
+    assert len(_once(again)) == 200
+    assert sorted(map(tuple, _once(again))) == sorted(map(tuple, once))
+    chosen = choose_k(again, k_max=40, random_state=0)
+    assert (chosen.stands_out, chosen.n_rows) == (False, 200) and chosen.k < 20
+    # One row more, and it is a table like any other.
+    assert len(_once(again[1:])) == len(again) - 1

@@ -273,7 +273,27 @@ def _sampled(rows: FloatArray, most: int, random_state: Any) -> tuple[FloatArray
     generator = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     if len(rows) > most:
         rows = rows[np.sort(generator.choice(len(rows), most, replace=False))]
+    else:
+        rows = _once(rows)
     return rows - rows.mean(axis=0), generator
+
+
+def _once(rows: FloatArray) -> FloatArray:
+    """A table that is written out several times, once.
+
+    Halves of it would share rows, and every row with its copies would be a cluster that comes back.
+
+    >>> _once(np.array([[1.0], [2.0], [1.0], [2.0], [1.0], [1.0]])).ravel()
+    array([1., 2., 1.])
+    """
+    _, codes, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    times = int(np.gcd.reduce(counts))
+    if times == 1:
+        return rows
+    order = np.argsort(codes.ravel(), kind="stable")
+    copy = np.empty(len(rows), dtype=np.intp)  # the first one of its kind is 0
+    copy[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows[copy % times == 0]
 
 
 def _decided(counts: Counts, method: str, n_rows: int, largest: int) -> ChosenK:
