@@ -32,6 +32,7 @@ from whyclust.deep.models.coding_rate import (  # noqa: E402
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
 from whyclust.deep.models.head_starts import best_start, k_means_start  # noqa: E402
+from whyclust.deep.models.idc import _mean  # noqa: E402
 from whyclust.deep.models.sparsity import Sparsity  # noqa: E402
 from whyclust.deep.models.stochastic_gates import (  # noqa: E402
     bounded,
@@ -962,3 +963,10 @@ def test_ctrl_c_leaves_a_whole_model(table, monkeypatch):
     assert model.history_["clusters"] == {}
     assert model.predict(table).shape == (120,)
     assert model.local_gates(table).shape == table.shape
+
+
+def test_means_of_clusters_are_summed_in_double_precision():
+    rows = np.random.default_rng(0).normal(20_011.7, size=(50_000, 2)).astype(np.float32)
+    assert abs(float(rows.mean(axis=0)[0]) - 20_011.7) > 5
+    np.testing.assert_allclose(_mean(rows, rows), rows.astype(np.float64).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(_mean(rows[:0], rows), rows.astype(np.float64).mean(axis=0), rtol=1e-12)

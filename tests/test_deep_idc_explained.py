@@ -292,7 +292,7 @@ def test_gates_computed_anew_may_decide_otherwise(table):
             size = np.where(opened, np.abs(relevance), -1.0)
             removed = np.argsort(-size, kind="stable")[:count]
             changed = x.clone()
-            changed[0, removed] = torch.from_numpy(model.feature_means_[removed])
+            changed[0, removed] = torch.from_numpy(model.feature_means_[removed]).float()
             frozen = network.logits(network.autoencoder.encoder(changed * gates)).argmax()
             anew = network.logits(network.embed(changed)).argmax()
         different.append(bool(frozen != anew))

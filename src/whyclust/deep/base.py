@@ -21,12 +21,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from whyclust.deep.generation import Generative, spreads
+from whyclust.deep.generation import Generative, moments, spreads
 from whyclust.deep.parameters import Declared, number, optional, path, setting, whole, yes_or_no
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training.devices import choose_device, seed_torch
+from whyclust.deep.training.divergence import diverged
 from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint, in_words
-from whyclust.deep.training.loop import Progress, evaluating, train
+from whyclust.deep.training.loop import Progress, evaluating, kept_whole, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.deep.training.plans import plan_of
 from whyclust.deep.training.sharing import found_team, refuse_joined_rows
@@ -38,21 +39,8 @@ _BLOCK = 4096
 _LARGEST = 1e12
 # A cluster that holds more of the rows than this has swallowed the others.
 _SWALLOWED = 0.95
-# Training has diverged where rows are restored worse than at first, and so many times worse than at best.
-_WORSE = 10.0
 # Settings that do not change what is learned; of the number of epochs the phases tell.
 _ASIDE = {"verbose", "checkpoint", "checkpoint_every", "device", "epochs"}
-
-
-def _diverged(history: dict[str, dict[str, list[float]]]) -> Iterator[str]:
-    """A sentence for each phase that ended far above where it had been."""
-    for phase, terms in history.items():
-        errors = terms.get("reconstruction", [])
-        if errors and errors[-1] > max(errors[0], _WORSE * min(errors)):
-            yield (
-                f"Training has diverged: the reconstruction of {phase} was {min(errors):.3g} at best and is "
-                f"{errors[-1]:.3g} in its last epoch. Lower learning_rate, or standardise the columns."
-            )
 
 
 def _take_apart(estimator: DeepClusterer) -> dict[str, Any]:
@@ -206,34 +194,44 @@ class DeepClusterer(
             elif self.verbose is not None and team.is_first:
                 watchers.append(Notice(type(self).__name__))
             for run in range(len(runs.scores), self.n_init):
-                seed_torch(seed + run, device)
-                generator = torch.Generator().manual_seed(seed + run)
-                model = self._model(table.shape[1], generator).to(device)
-                refuse_joined_rows(model, team, type(self).__name__)
-                progress = None if keeper is None else keeper.resume(model, generator)
-                progress = train(model, data, generator, progress=progress, watchers=watchers, team=team)
+                progress = Progress(interrupted="Interrupted")  # until it has begun
+                try:
+                    seed_torch(seed + run, device)
+                    generator = torch.Generator().manual_seed(seed + run)
+                    model = self._model(table.shape[1], generator).to(device)
+                    refuse_joined_rows(model, team, type(self).__name__)
+                    found = None if keeper is None else keeper.resume(model, generator)
+                    progress = train(model, data, generator, progress=found, watchers=watchers, team=team)
+                    if not (progress.interrupted and runs.scores):
+                        runs.add(*self._judged(model, data, progress), progress, model)
+                    if keeper is not None and team.is_first and not progress.interrupted:
+                        keeper.end_run()
+                except KeyboardInterrupt:
+                    if not runs.scores:
+                        raise
+                    progress.interrupted = progress.interrupted or "Interrupted"
                 if progress.interrupted:
-                    self._tell_interrupted(progress, runs)
-                if not (progress.interrupted and runs.scores):
-                    with evaluating(model):
-                        score = self._score(model, data, progress)
-                        empty = self.n_clusters - len(self._labels(model, data).unique())
-                    runs.add(score, empty, progress, model)
-                if progress.interrupted:
+                    warnings.warn(f"{progress.interrupted}; {runs.kept(run)}.", UserWarning, stacklevel=2)
                     break
-                if keeper is not None and team.is_first:
-                    keeper.end_run()
             if model is None:  # all starts were over when the checkpoint was written
                 model = self._model(table.shape[1], torch.Generator().manual_seed(seed)).to(device)
         model.restore(runs.state)
-        self._take(model.eval(), device, table, runs)
+        ending, trained = Progress(), model.eval()
+        kept_whole(trained, lambda: self._take(trained, device, table, runs), ending, "after training")
+        if ending.interrupted:
+            warnings.warn(f"{ending.interrupted}.", UserWarning, stacklevel=2)
         for told in self._complaints():
             warnings.warn(told, UserWarning, stacklevel=2)
         return self
 
-    def _tell_interrupted(self, progress: Progress, runs: Runs) -> None:
-        kept = f"the best of {len(runs.scores)} earlier starts is taken instead" if runs.scores else ""
-        warnings.warn(f"{progress.interrupted}; {kept or 'the fit ends with it'}.", UserWarning, stacklevel=3)
+    def _judged(self, model: DeepModel, data: Tensor, progress: Progress) -> tuple[float, int]:
+        """Score of a start that is over, and how many of its clusters are empty."""
+
+        def judge() -> tuple[float, int]:
+            score = self._score(model, data, progress)
+            return score, self.n_clusters - len(self._labels(model, data).unique())
+
+        return kept_whole(model, judge, progress, "while the start was scored")
 
     def _take(self, model: DeepModel, device: torch.device, table: NDArray, runs: Runs) -> None:
         """Keep what was learned."""
@@ -245,8 +243,7 @@ class DeepClusterer(
         self.device_ = str(device)
         self.history_ = runs.history
         self.scores_ = np.asarray(runs.scores)
-        self.feature_means_ = table.mean(axis=0)
-        self.feature_deviations_ = table.std(axis=0)
+        self.feature_means_, self.feature_deviations_ = moments(table)
         self.labels_ = self._over_rows(lambda x: self._labels(self.model_, x), table)
         self._describe_clusters(table)
 
@@ -297,18 +294,25 @@ class DeepClusterer(
 
     def _complaints(self) -> Iterator[str]:
         """Sentences of what went wrong in a fit that is over."""
+        left = self._collapse()
+        if self.n_clusters == 1:
+            return
+        if left:
+            yield (
+                f"The clusters have collapsed: {left}. Try standardised columns, pretraining, more starts "
+                "(n_init) or fewer clusters."
+            )
+        yield from diverged(self.history_)
+
+    def _collapse(self) -> str:
+        """Take note of empty clusters; what is left, if there are any, or if one holds nearly all rows."""
         counts = np.bincount(self.labels_, minlength=self.n_clusters)
         self.empty_clusters_ = np.flatnonzero(counts == 0)
         share = counts.max() / counts.sum()
-        if self.n_clusters == 1:
-            return
         if len(self.empty_clusters_) or share > _SWALLOWED:
             told = f"{len(self.empty_clusters_)} of {self.n_clusters} clusters are empty"
-            yield (
-                f"The clusters have collapsed: {told} and the largest holds {share:.0%} of the rows. Try "
-                "standardised columns, pretraining, more starts (n_init) or fewer clusters."
-            )
-        yield from _diverged(self.history_)
+            return f"{told} and the largest holds {share:.0%} of the rows"
+        return ""
 
     def history_frame(self) -> pd.DataFrame:
         """Return `history_` as one tidy frame.

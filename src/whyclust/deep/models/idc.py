@@ -323,5 +323,5 @@ class IDC(PretrainedClusterer):
 
 
 def _mean(members: NDArray, everything: NDArray) -> NDArray:
-    """The mean of a cluster's rows; of all rows where it has none."""
-    return (members if len(members) else everything).mean(axis=0)
+    """The mean of a cluster's rows; of all rows where it has none. Single precision would lose digits."""
+    return (members if len(members) else everything).mean(axis=0, dtype=np.float64)

@@ -55,6 +55,12 @@ class Runs:
         self.scores.append(score)
         self.empty.append(empty)
 
+    def kept(self, run: int) -> str:
+        """What is taken where a start, so many of them before it, was interrupted."""
+        if len(self.scores) <= run:
+            return f"the best of {run} earlier starts is taken instead"
+        return f"the best of {run + 1} starts is taken" if run else "the fit ends with it"
+
 
 class Keeper:
     """Write a checkpoint every so many epochs, and find the one that is there.

@@ -96,7 +96,7 @@ def _run(
     team: Team,
 ) -> None:
     if progress.epoch == 0 and not progress.over:
-        _begin(model, phase, data, generator, progress)
+        kept_whole(model, lambda: phase.begin(data, generator), progress, f"before {phase.name}")
     history = progress.history.setdefault(phase.name, {})
     # After Ctrl-C later phases are set up, so that the model is whole, but not trained.
     if phase.epochs and not progress.interrupted:
@@ -121,20 +121,23 @@ def _run(
             progress.interrupted = f"Interrupted in {epoch}: {best.told} is kept"
         model.zero_grad(set_to_none=True)
         _refuse_lost_weights(optimizers, phase)
-    with evaluating(model):
-        phase.end(data)
+    kept_whole(model, lambda: phase.end(data), progress, f"at the end of {phase.name}")
 
 
-def _begin(
-    model: DeepModel, phase: Phase, data: Tensor, generator: torch.Generator, progress: Progress
-) -> None:
-    """Set a phase up; if Ctrl-C comes meanwhile, do it again, without going on to train."""
+def kept_whole(model: DeepModel, step: Callable[[], Any], progress: Progress, told: str) -> Any:
+    """Do what a model is not whole without; if Ctrl-C comes meanwhile, again, without going on to train.
+
+    The state is that of before, then: a step that was half done may have moved a part of it.
+    """
+    before = snapshot(model)
     with evaluating(model):
         try:
-            phase.begin(data, generator)
+            return step()
         except KeyboardInterrupt:
-            progress.interrupted = f"Interrupted before {phase.name}: what was trained so far is kept"
-            phase.begin(data, generator)
+            model.restore(before)
+            kept = f"Interrupted {told}: what was trained so far is kept"
+            progress.interrupted = progress.interrupted or kept
+            return step()
 
 
 def _epoch(

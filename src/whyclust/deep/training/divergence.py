@@ -1,0 +1,19 @@
+"""Training that has run away, as its losses tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+# Training has diverged where rows are restored worse than at first, and so many times worse than at best.
+_WORSE = 10.0
+
+
+def diverged(history: dict[str, dict[str, list[float]]]) -> Iterator[str]:
+    """A sentence for each phase that ended far above where it had been."""
+    for phase, terms in history.items():
+        errors = terms.get("reconstruction", [])
+        if errors and errors[-1] > max(errors[0], _WORSE * min(errors)):
+            yield (
+                f"Training has diverged: the reconstruction of {phase} was {min(errors):.3g} at best and is "
+                f"{errors[-1]:.3g} in its last epoch. Lower learning_rate, or standardise the columns."
+            )
