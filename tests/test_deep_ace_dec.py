@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -778,6 +779,37 @@ def test_labels_that_hardening_changes_are_counted(fitted, table):
     assert not (hard.labels_ == 2).any()  # a tie: the first of both
 
 
+@pytest.mark.filterwarnings("default:The clusters have collapsed")
+def test_clusters_that_hardening_empties_are_told(fitted, table):
+    model = copy.deepcopy(fitted)
+    with torch.no_grad():  # the second and the third centroid differ in a shared dimension alone
+        model.model_.space.assign(torch.eye(5), torch.tensor([0.9, 0.5, 0.5, 0.5, 0.5]))
+        model.model_.centers.copy_(torch.zeros(3, 5))
+        model.model_.centers[0, 0], model.model_.centers[1, 1], model.model_.centers[2, 1] = 2.0, -9.0, 9.0
+    assert not len(model.empty_clusters_)
+    with pytest.warns(
+        UserWarning, match=r"collapsed in hardening: 1 of 3 clusters are empty .* Keep the soft"
+    ):
+        hard = model.hardened(table)
+    assert hard.empty_clusters_.tolist() == [2]
+    with pytest.raises(ValueError, match="cluster 2 has no members"):
+        hard.sample(2)
+    # Two rows are in two clusters at most, hard or soft.
+    one = fitted.predict(table)[0]
+    few = table[fitted.predict(table) == one][:2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fitted.hardened(few).empty_clusters_.tolist() == [k for k in range(3) if k != one]
+
+
+def test_a_hardened_model_that_is_fitted_again_is_soft(fitted, table):
+    again = fitted.hardened(table)
+    assert again.n_changed_ >= 0
+    again.set_params(base__epochs=1, base__pretrain_epochs=1, space_epochs=1).fit(table[:48])
+    assert not hasattr(again, "n_changed_")
+    assert not np.isin(again.cluster_weights_, [0, 1]).any()
+
+
 def test_nothing_can_be_assigned_without_a_dimension(fitted, table):
     model = copy.deepcopy(fitted)
     model.model_.space.assign(torch.eye(5), torch.full((5,), 0.5))
@@ -994,6 +1026,22 @@ def test_weights_that_run_away_are_told(table):
     base = DCN(3, autoencoder=first, learning_rate=1e25, epochs=1, random_state=0)
     with pytest.raises(FloatingPointError, match=r"of spaces.*lower learning_rate \(now 1e\+25\)"):
         ACeDeC(base, space_epochs=2).fit(table)
+
+
+@pytest.mark.parametrize("start", ["whitened", "random"])
+def test_an_embedding_that_is_not_finite_is_told(table, start):
+    base = small(DCN, learning_rate=1e30, pretrain_epochs=1, epochs=1)
+    pair = nn.Linear(5, P), nn.Linear(P, 5)
+    pair[0].weight.data[0, 0] = np.nan
+    given = DCN(K, autoencoder=pair, pretrain_epochs=0, epochs=1, random_state=0)
+    for one in (base.set_params(hidden=(5, 5), batch_size=500), given):
+        with pytest.raises(FloatingPointError, match="The embedding is not finite: lower learning_rate"):
+            ACeDeC(one, space_epochs=2, start=start).fit(table)
+
+
+def test_nothing_of_single_rows_is_left_behind(fitted):
+    assert fitted.model_.space._latest is None
+    assert fitted.model_.space.fixed.shape == (0, 5)
 
 
 def test_another_model_begins_with_its_autoencoder(fitted, table, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -67,7 +68,8 @@ class ShowsSpaces(DeepClusterer):
         Returns
         -------
         ACeDeC
-            Its ``labels_`` are of X, and ``n_changed_`` tells how many of them differ from those of before.
+            Its ``labels_`` and ``empty_clusters_`` are of X, and ``n_changed_`` tells how many labels differ
+            from those of before.
         """
         before = self.predict(X)
         if not len(self.cluster_dims_):
@@ -77,9 +79,15 @@ class ShowsSpaces(DeepClusterer):
             )
         result = copy.deepcopy(self)
         result._space.hard.fill_(True)
+        result.labels_ = before
+        known = result._collapse()  # few rows leave clusters empty without hardening
         result.labels_ = result.predict(X)
         result.n_changed_ = int((result.labels_ != before).sum())
         result._describe_clusters(result._checked(X, reset=False))
+        left = result._collapse()
+        if left and left != known and self.n_clusters > 1:
+            told = f"The clusters have collapsed in hardening: {left}. Keep the soft weights."
+            warnings.warn(told, UserWarning, stacklevel=2)
         return result
 
     def reconstruct(self, X: ArrayLike, space: str = "both") -> NDArray:

@@ -174,6 +174,7 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
 
     def _take(self, model: DeepModel, device: torch.device, table: NDArray, runs: Runs) -> None:
         super()._take(model, device, table, runs)
+        self.__dict__.pop("n_changed_", None)  # of a model that was hardened before it was fitted again
         z = torch.from_numpy(self._over_rows(self.model_.encoder, table)).to(device)
         with torch.no_grad():
             mean, covariance = self._space.spread(z)

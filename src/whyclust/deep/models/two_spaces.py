@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_error
 from whyclust.deep.models.spaces import Space
-from whyclust.deep.training.phases import Batch, Phase, Terms, Update
+from whyclust.deep.training.phases import Batch, Phase, Terms, Update, refuse_infinite
 
 # A dimension that is assigned to a space at the beginning has this weight in it.
 _ASSIGNED = 0.9
@@ -315,7 +315,8 @@ class TwoSpaces(Space):
         self.members.zero_()
 
     def end(self, model: CentroidModel, last: Phase, data: Tensor) -> None:
-        """μ is the mean of the embedding again."""
+        """μ is the mean of the embedding again; the last batch is of no use any more."""
+        self._latest = None
         self.middle.copy_(rows_encoded(model, data).mean(dim=0))
         last.end(data)
 
@@ -351,10 +352,11 @@ def whiten(model: CentroidModel, data: Tensor) -> None:
     if last is None or first is None:
         return
     z = rows_encoded(model, data).double()
+    refuse_infinite(z)
     mean = z.mean(dim=0)
     variances, directions = torch.linalg.eigh(torch.cov(z.T, correction=0).reshape(z.shape[1], -1))
     largest = float(variances.max())
-    if not math.isfinite(largest) or largest <= 0:
+    if largest <= 0:
         return
     scales = (variances.clamp_min(_NEGLIGIBLE * largest) / variances.mean()).sqrt()
     up, down = (directions / scales) @ directions.T, (directions * scales) @ directions.T
