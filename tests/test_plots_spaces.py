@@ -364,34 +364,50 @@ def test_steps_that_cannot_be_undone():
 # --- the share of shared dimensions, and the report -------------------------------------------------
 
 
-def test_the_share_of_shared_dimensions_literally(synth, digits):
+def literal_share(model, X, beta_of=None):
     """Σ_k α_k (p − m_k) ⊙ 2 (μ_c − μ_k) in p = β_cs ⊙ Vᵀz, one row and one competitor at a time."""
-    for model, X in ((synth[-1], synth[:-1].transform(TABLE)[:40]), (digits, DIGITS[:40])):
+    centers = model.cluster_centers_.astype(float)
+
+    def compared(rows):
         with torch.no_grad():
-            z = model.model_.encoder(torch.tensor(np.asarray(X, dtype=np.float32))).numpy().astype(float)
+            z = model.model_.encoder(torch.tensor(np.asarray(rows, dtype=np.float32))).numpy().astype(float)
         points = (z @ model.rotation_) * model.cluster_weights_
-        centers = model.cluster_centers_.astype(float)
         own = [int(((centers - p) ** 2).sum(axis=1).argmin()) for p in points]
         others = [[k for k in range(len(centers)) if k != c] for c in own]
         h = [
             np.array([((p - centers[k]) ** 2).sum() - ((p - centers[c]) ** 2).sum() for k in rest])
             for p, c, rest in zip(points, own, others, strict=True)
         ]
-        beta = 1.0 / np.mean([one.min() for one in h])
-        sizes = np.zeros(points.shape[1])
-        for p, c, rest, one in zip(points, own, others, h, strict=True):
-            share = np.exp(-beta * (one - one.min()))
-            share /= share.sum()
-            alpha = share * one.min() / (share @ one)
-            relevance = sum(
-                a * (p - (centers[c] + centers[k]) / 2) * 2 * (centers[c] - centers[k])
-                for a, k in zip(alpha, rest, strict=True)
-            )
-            sizes += np.abs(relevance)
-        expected = sizes[model.shared_dims_].sum() / sizes.sum()
+        return points, own, others, h
+
+    beta = 1.0 / np.mean([one.min() for one in compared(X if beta_of is None else beta_of)[-1]])
+    sizes = np.zeros(len(model.cluster_weights_))
+    for p, c, rest, one in zip(*compared(X), strict=True):
+        share = np.exp(-beta * (one - one.min()))
+        share /= share.sum()
+        alpha = share * one.min() / (share @ one)
+        relevance = sum(
+            a * (p - (centers[c] + centers[k]) / 2) * 2 * (centers[c] - centers[k])
+            for a, k in zip(alpha, rest, strict=True)
+        )
+        sizes += np.abs(relevance)
+    return sizes[model.shared_dims_].sum() / sizes.sum()
+
+
+def test_the_share_of_shared_dimensions_literally(synth, digits):
+    for model, X in ((synth[-1], synth[:-1].transform(TABLE)[:40]), (digits, DIGITS[:40])):
+        expected = literal_share(model, X)
         assert model.shared_share(X) == pytest.approx(expected, abs=1e-5)
         assert 0 < expected < 1
     assert digits.hardened(DIGITS).shared_share(DIGITS) == 0.0
+
+
+def test_the_share_of_some_rows_goes_by_the_stiffness_of_all(digits):
+    margins = wc.explain(digits, DIGITS).evidence
+    few = np.argsort(margins)[:20]  # of rows near borders the mean margin is another
+    expected = literal_share(digits, DIGITS[few], beta_of=DIGITS)
+    assert share_of_shared(wc.explain(digits, DIGITS)[few]) == pytest.approx(expected, abs=1e-5)
+    assert abs(expected - literal_share(digits, DIGITS[few])) > 1e-3
 
 
 def test_explanations_know_the_spaces_they_came_from(synth, digits):

@@ -134,7 +134,8 @@ def _shared_of(net: Neuralized, estimator: ShowsSpaces, rows: Any) -> tuple[NDAr
         to_embedding = features.inner if last is None else features.inner.then(last)
         heads, scores = _heads(estimator, to_embedding(encoded), to_embedding)
         mean = features.inner.preimage(estimator.feature_means_.astype(np.float64)[None])
-        return scores, heads * (encoded - mean)
+        at_mean, _ = _heads(estimator, to_embedding(mean), to_embedding)  # nothing, but for rounding of μ
+        return scores, (heads + at_mean) * (encoded - mean)
     activations = passage.activations.astype(np.float64)
     last = AffineMap.identity(activations.shape[1]) if last is None else last
     heads, scores = _heads(estimator, last(activations), last)

@@ -1,0 +1,140 @@
+"""What a clustering ignores, written out: s = ‖β_ss ⊙ Vᵀ(z − μ)‖², column by column, one row at a time."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+torch = pytest.importorskip("torch")
+
+import whyclust as wc  # noqa: E402
+from whyclust.datasets import make_synth  # noqa: E402
+from whyclust.deep import DCN, ACeDeC  # noqa: E402
+from whyclust.propagate import Centered, Gamma, propagate  # noqa: E402
+
+nn = torch.nn
+
+pytestmark = pytest.mark.filterwarnings("ignore:The (clusters|spaces) have collapsed")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 5)) @ RNG.normal(size=(5, 5)) * [1.0, 3.0, 0.2, 1.0, 9.0] + [
+    3.0,
+    -20.0,
+    0.5,
+    0.0,
+    7.0,
+]
+
+
+def fitted(*before, hidden=(), **own):
+    """A fit without training, after which V, β and μ are set to what says most."""
+    base = DCN(3, hidden=hidden, embedding_dim=4, epochs=0, pretrain_epochs=0, random_state=0)
+    model = ACeDeC(base, space_epochs=0, **own)
+    whole = make_pipeline(*before, model) if before else model
+    whole.fit(X)
+    space = model.model_.space
+    drawn = torch.from_numpy(np.random.default_rng(1).normal(size=(4, 4)))
+    rotation = torch.linalg.qr(drawn).Q if own else torch.eye(4) + 0.3 * drawn  # any V, unless it is bound
+    space.assign(rotation, torch.tensor([0.9, 0.5, 0.7, 0.2]))
+    if own:
+        with torch.no_grad():
+            space.turn.angles.copy_(0.3 * drawn)
+    space.middle.copy_(torch.tensor([0.5, -1.0, 2.0, 0.1]))  # as little the mean as anything
+    return whole, model
+
+
+def score(model, z):
+    """s of one embedded row, and half of its gradient."""
+    v, shares = model.rotation_, 1.0 - model.cluster_weights_
+    away = z - model.model_.space.middle.double().numpy()
+    turned = [sum(v[j, i] * away[j] for j in range(4)) for i in range(4)]
+    s = sum((shares[i] * turned[i]) ** 2 for i in range(4))
+    half = np.array([sum(v[j, i] * shares[i] ** 2 * turned[i] for i in range(4)) for j in range(4)])
+    return s, half
+
+
+LINEAR = {
+    "plain": lambda: fitted(),
+    "exact": lambda: fitted(orthogonal="exact"),
+    "scaled": lambda: fitted(StandardScaler()),
+    "turned": lambda: fitted(StandardScaler(), PCA(4)),
+}
+
+
+@pytest.mark.parametrize("make", LINEAR.values(), ids=LINEAR)
+def test_a_linear_encoder_gives_the_shapley_value(make):
+    """(x − m) ⊙ ½ (∇s(x) + ∇s(m)) and s(m), m the means of the columns."""
+    whole, model = make()
+    (layer,) = model.model_.encoder
+    weight, bias = layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy()
+    steps = list(whole[:-1]) if whole is not model else []
+    matrix, offset = np.eye(5), np.zeros(5)
+    for step in steps:
+        turn = np.diag(1 / step.scale_) if isinstance(step, StandardScaler) else step.components_
+        matrix, offset = turn @ matrix, turn @ (offset - step.mean_)
+    # The model knows means of what it gets, in single precision: the row nearest the mean that gives them.
+    mean = X.mean(axis=0)
+    mean = mean + np.linalg.pinv(matrix) @ (model.feature_means_ - matrix @ mean - offset)
+    np.testing.assert_allclose(mean, X.mean(axis=0), rtol=1e-6, atol=1e-6)
+    matrix, offset = weight @ matrix, weight @ offset + bias
+    found = wc.explain(whole, X, space="shared")
+    at_mean, half_at_mean = score(model, matrix @ mean + offset)
+    assert at_mean > 1e-3
+    for row, x in enumerate(X):
+        s, half = score(model, matrix @ x + offset)
+        expected = (x - mean) * (matrix.T @ (half + half_at_mean))
+        size = max(1.0, s)
+        assert np.abs(found.values[row] - expected).max() < 1e-10 * size
+        assert abs(found.base_values[row] - at_mean) < 1e-10 * size
+        assert abs(found.evidence[row] - s) < 1e-10 * size
+        assert found.explained[row] == found.evidence[row]
+    assert np.abs(found.values).max() > 1.0
+
+
+@pytest.mark.parametrize("before", [[], [StandardScaler()]])
+def test_other_encoders_pass_on_a_linear_head(before):
+    """The head of each row is w = V β_ss² Vᵀ(z − μ); what its relevance is at x, less than at the means."""
+    whole, model = fitted(*before, hidden=(6,))
+    encoder = model.model_.encoder
+    last = encoder[-1]
+    weight, bias = last.weight.detach().double().numpy(), last.bias.detach().double().numpy()
+    mean = torch.from_numpy(model.feature_means_).float()
+    rules = {"0": Centered(mean, Gamma(0.01)), nn.Module: Gamma(0.01)}
+    given = whole[:-1].transform(X) if before else X
+    found = wc.explain(whole, X, space="shared")
+    for row in range(0, 40, 5):
+        x = torch.from_numpy(given[row : row + 1]).float()
+        with torch.no_grad():
+            activations = encoder[:-1](x).double().numpy()[0]
+            usual = encoder[:-1](mean[None]).double().numpy()[0]
+        s, half = score(model, weight @ activations + bias)
+        slopes = weight.T @ half
+        parts = [
+            propagate(encoder[:-1], at, torch.from_numpy((slopes * a)[None]).float(), rules=rules)
+            for at, a in ((x, activations), (mean[None], usual))
+        ]
+        expected = (parts[0] - parts[1]).numpy()[0]
+        size = np.abs(expected).max()
+        np.testing.assert_allclose(found.values[row], expected, rtol=0, atol=1e-5 * size)
+        assert found.evidence[row] == pytest.approx(s, rel=1e-5)
+        assert found.explained[row] == found.evidence[row]
+        assert found.base_values[row] == pytest.approx(s - expected.sum(), abs=1e-5 * (s + size))
+        assert size > 0.01
+
+
+def test_noise_is_what_is_ignored():
+    """SYNTH-25 with the spaces that a long fit finds: two directions for clusters, 25 for noise."""
+    table, _ = make_synth(200, n_noise_dimensions=25, random_state=0)
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(27, 27)))[0]
+    pair = nn.Linear(27, 27), nn.Linear(27, 27)
+    base = DCN(4, autoencoder=pair, epochs=0, pretrain_epochs=0, random_state=0)
+    model = ACeDeC(base, space_epochs=0, start="random", starts=1).fit(table)
+    with torch.no_grad():
+        encoder, space = model.model_.encoder, model.model_.space
+        encoder.weight.copy_(torch.from_numpy(turn))
+        encoder.bias.zero_()
+        space.assign(torch.from_numpy(turn), torch.tensor([0.98] * 2 + [0.5] * 25))
+        space.middle.copy_(encoder(torch.from_numpy(table).float()).mean(dim=0))
+    sizes = np.abs(wc.explain(model, table, space="shared").values).sum(axis=0)
+    assert sizes[2:].sum() > 0.9 * sizes.sum()
