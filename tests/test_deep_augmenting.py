@@ -1,7 +1,8 @@
 """Augmentation: what the two of the library do to rows, what functions may return, losses of two views."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from whyclust.deep import (  # noqa: E402
 )
 from whyclust.deep.training import augmenting  # noqa: E402
 from whyclust.deep.training.augmenting import checked  # noqa: E402
-from whyclust.deep.training.keeping import in_words  # noqa: E402
+from whyclust.deep.training.in_words import in_words  # noqa: E402
 from whyclust.deep.training.phases import Batch  # noqa: E402
 
 N, D, P, K = 6, 4, 3, 3
@@ -428,3 +429,115 @@ def test_a_checkpoint_knows_a_function_by_what_it_does():
     different = [*map(made, codes), bound(2.0), bound(3.0)]
     assert len({in_words(one) for one in different}) == len(different)
     assert "0x" not in in_words(made())
+
+
+def closing_over(value):
+    return lambda x: x + value
+
+
+def made_with(source, **around):
+    """A function in a module of its own, in which these names are known."""
+    return eval(source, {"torch": torch, "np": np, **around})
+
+
+@dataclass
+class Noise:
+    scale: float
+
+    def __call__(self, x):
+        return self.moved(x)
+
+    def moved(self, x):
+        return x + self.scale
+
+
+class Plain:
+    """Without a repr of its own."""
+
+    __slots__ = ("shift",)
+
+    def __init__(self, shift):
+        self.shift = shift
+
+    def __call__(self, x):
+        return x + self.shift
+
+
+def redefined(kind, name, source):
+    return type(kind.__name__, (), {**vars(kind), name: made_with(source)})
+
+
+DIFFERENT = {
+    "method": lambda: [made_with(f"lambda x: x.{name}()") for name in ("neg", "abs")],
+    "attribute": lambda: [made_with(f"lambda x: torch.{name}(x)") for name in ("relu", "tanh")],
+    "tensor": lambda: [closing_over(values) for values in (torch.zeros(4), torch.ones(4))],
+    "precision": lambda: [closing_over(torch.zeros(4, dtype=kind)) for kind in (torch.int32, torch.int64)],
+    "array": lambda: [closing_over(values) for values in (np.zeros(4), np.ones(4))],
+    "long array": lambda: [closing_over(np.r_[np.zeros(5000), last, np.zeros(5000)]) for last in (1, 2)],
+    "number": lambda: [closing_over(value) for value in (1, 1.0, True, None)],
+    "set": lambda: [closing_over(value) for value in ({1, 2}, {1, 3})],
+    "keyword": lambda: [made_with(f"lambda x, *, by={by}: x + by") for by in (1, 2)],
+    "constant": lambda: [made_with("lambda x: x * FACTOR", FACTOR=factor) for factor in (2.0, 3.0)],
+    "helper": lambda: [made_with("lambda x: help(x)", help=closing_over(by)) for by in (2.0, 3.0)],
+    "within": lambda: [made_with(f"lambda x: [one.{name}() for one in x]") for name in ("neg", "abs")],
+    "constant within": lambda: [made_with(f"lambda x: (lambda y: y + {by})(x)") for by in (1, 2)],
+    "names within": lambda: [made_with("lambda x: (lambda y: y + BY)(x)", BY=by) for by in (1, 2)],
+    "partial": lambda: [
+        partial(torch.mul, other=2.0),
+        partial(torch.mul, other=3.0),
+        partial(torch.add, other=2.0),
+        partial(torch.add, 2.0),
+    ],
+    "setting": lambda: [Noise(0.1), Noise(0.2), Plain(0.1), Plain(0.2)],
+    "own method": lambda: [Noise(0.1), redefined(Noise, "moved", "lambda self, x: x - self.scale")(0.1)],
+    "bound": lambda: [Noise(0.1).moved, Noise(0.2).moved, Noise(0.1).__call__],
+    "of C": lambda: [torch.neg, torch.abs, torch.zeros(2).add, torch.ones(2).add, np.negative, np.positive],
+    "class": lambda: [
+        made_with("lambda x: Kind(1.0)(x)", Kind=kind)
+        for kind in (Noise, redefined(Noise, "moved", "lambda self, x: x"))
+    ],
+}
+
+
+@pytest.mark.parametrize("make", DIFFERENT.values(), ids=DIFFERENT)
+def test_functions_that_do_not_do_the_same_are_told_apart(make):
+    told = [in_words(one) for one in make()]
+    assert len(set(told)) == len(told)
+    assert [in_words(one) for one in make()] == told  # other objects, as in another process
+    assert not any("0x" in one for one in told)
+
+
+def test_functions_that_use_themselves_are_told():
+    def often(x, n=3):
+        return often(x, n - 1) if n else x
+
+    held = [often]
+    held.append(held)
+    assert in_words(often) == in_words(often)
+    assert in_words(closing_over(held)) == in_words(closing_over(held))
+    assert "told before" in in_words(often)
+    # What a library's function does is not looked into.
+    assert len(in_words(torch.nn.functional.relu)) < 100
+    # Equal values are told alike, be they one object or two.
+    one, other = (1, [2]), (1, [2])
+    assert in_words(closing_over([one, one])) == in_words(closing_over([one, other]))
+
+
+def test_a_checkpoint_refuses_another_function(tmp_path):
+    X = np.random.default_rng(0).normal(size=(24, D)).astype(np.float32)
+
+    def build(augment):
+        return DCN(K, augment=augment, random_state=0, checkpoint=tmp_path / "c.npz", **SMALL)
+
+    first = build(partial(torch.mul, other=1.5)).fit(X)
+    assert_same_fit(build(partial(torch.mul, other=1.5)).fit(X), first)
+    with pytest.raises(ValueError, match="is of another model, other settings"):
+        build(partial(torch.mul, other=2.5)).fit(X)
+
+
+def test_known_settings_are_told_as_files_have_them():
+    """Checkpoints that were written before are found again."""
+    assert in_words((1, "a", None, 0.5)) == "(1, 'a', None, 0.5)"
+    assert in_words({"scale": np.arange(2)}) == "(scale=[0, 1])"
+    assert in_words(MaskAndJitter()) == "MaskAndJitter(share=0.1, scale=0.1)"
+    assert in_words(np.float64(0.5)) == "0.5"

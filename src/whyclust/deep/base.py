@@ -26,7 +26,8 @@ from whyclust.deep.parameters import Declared, number, optional, path, setting, 
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training.devices import choose_device, seed_torch
 from whyclust.deep.training.divergence import diverged
-from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint, in_words
+from whyclust.deep.training.in_words import in_words
+from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint
 from whyclust.deep.training.loop import Progress, evaluating, kept_whole, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.deep.training.plans import plan_of

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import sys
 import time
 from dataclasses import dataclass, field
-from functools import singledispatch
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from whyclust.deep.training.checkpoints import damaged, optimizer_tensors, read_checkpoint, write_checkpoint
+from whyclust.deep.training.in_words import digest, in_words
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import DeepModel, Phase, snapshot
 from whyclust.deep.training.plans import refuse_another_fit
@@ -165,29 +162,7 @@ class Keeper:
 def fingerprint(name: str, settings: dict[str, Any], data: Tensor) -> str:
     """A short text that differs where the model, its settings or the data do."""
     told = {key: in_words(value) for key, value in settings.items()}
-    return _digest(json.dumps([name, told, list(data.shape), _digest(data.cpu().numpy().tobytes())]).encode())
-
-
-@singledispatch
-def in_words(value: Any) -> str:
-    """A setting in words; modules by their weights, and so are fitted models, once registered."""
-    if isinstance(value, (tuple, list)):
-        return f"({', '.join(in_words(item) for item in value)})"
-    if isinstance(value, dict):
-        return f"({', '.join(f'{key}={in_words(item)}' for key, item in value.items())})"
-    if isinstance(value, nn.Module):
-        weights = b"".join(tensor.detach().cpu().numpy().tobytes() for tensor in value.state_dict().values())
-        return f"{value!r} {_digest(weights)}"
-    if isinstance(value, FunctionType):  # by what it does: its address is another one in every process
-        bound = [cell.cell_contents for cell in value.__closure__ or ()]
-        constants = [*value.__code__.co_consts, *(value.__defaults__ or ()), *bound]
-        told = [one for one in constants if isinstance(one, (int, float, str))]
-        return f"{value.__module__}.{value.__qualname__} {value.__code__.co_code.hex()} {told}"
-    return repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return digest(json.dumps([name, told, list(data.shape), digest(data.cpu().numpy().tobytes())]).encode())
 
 
 def _part(tensors: dict[str, Tensor], prefix: str, *, keep: bool = False) -> dict[str, Tensor]:
