@@ -96,8 +96,8 @@ def test_lengths_are_kept_in_images_that_are_no_squares(drawn, shape):
     np.testing.assert_array_equal(place - middle, [-2, 3])
 
 
-@pytest.mark.parametrize(("across", "down"), [(1, 0), (-1, 0), (0, 1), (0, -1)])
-def test_a_shift_by_a_pixel_is_literal(drawn, across, down):
+@pytest.mark.parametrize(("across", "down"), [(1, 0), (-1, 0), (0, 1), (0, -1), (2, 0), (0, -3), (-2, 2)])
+def test_a_shift_by_pixels_is_literal(drawn, across, down):
     height, width = 4, 5
     image = torch.rand(1, height, width, generator=generator())
     # The largest shift is a part of the size: a fifth of the width, a quarter of the height.
@@ -194,6 +194,14 @@ def test_replaced_values_come_from_the_same_column():
     assert len(set(map(tuple, replaced.tolist()))) > 10  # each row loses others
 
 
+def test_replaced_values_are_those_that_the_column_takes():
+    x = torch.arange(400).double()[:, None].expand(400, 5)
+    found = MaskAndJitter(share=0.3, scale=0.5)(x, generator())
+    whole = found == found.round()  # what is moved by noise is no whole number
+    assert float(whole.double().mean()) == pytest.approx(0.3, abs=0.03)
+    assert bool(((found >= 0) & (found < 400))[whole].all())
+
+
 def test_noise_has_the_scale_of_the_columns():
     scales = torch.tensor([0.1, 1.0, 50.0, 0.0]).double()
     x = random(0, 4000, 4) * scales + 3.0
@@ -226,6 +234,37 @@ def test_functions_with_and_without_a_generator():
     assert checked(lambda x: x.double())(x, generator()).dtype == x.dtype
 
 
+def test_generators_that_are_passed_by_name():
+    x = torch.rand(5, 3)
+
+    def by_name(x, factor=1.0, *, generator):
+        return factor * x + torch.rand(x.shape, generator=generator)
+
+    drawn = x + torch.rand(x.shape, generator=generator(4))
+    assert torch.equal(checked(by_name)(x, generator(4)), drawn)
+
+    def with_default(x, *, generator=None, factor=1.0):
+        return factor * x + torch.rand(x.shape, generator=generator)
+
+    assert torch.equal(checked(with_default)(x, generator(4)), drawn)
+    assert torch.equal(checked(lambda x, *, factor=2.0: x * factor)(x, generator()), 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("augment", "told"),
+    [
+        (lambda x, *, strength: x, "augment wants strength besides the rows"),
+        (lambda x, generator, strength: x, "augment wants strength besides the rows"),
+        (lambda x, strength, *, generator: x, "augment wants strength besides the rows"),
+        (lambda x, a, b, *, c: x, "augment wants c, b besides the rows"),
+    ],
+)
+def test_functions_that_want_more(augment, told):
+    X = np.random.default_rng(0).normal(size=(20, D)).astype(np.float32)
+    with pytest.raises(TypeError, match=rf"{told}, expected f\(x\) or f\(x, generator\): functools.partial"):
+        DCN(K, hidden=(5,), epochs=1, pretrain_epochs=1, augment=augment, random_state=0).fit(X)
+
+
 def test_functions_in_place_leave_the_data_alone():
     x = torch.rand(5, 3)
     before = x.clone()
@@ -243,6 +282,9 @@ def test_functions_in_place_leave_the_data_alone():
         (lambda x: x.numpy(), "augment returns a ndarray for a batch of shape"),
         (lambda x: None, "augment returns a NoneType for a batch"),
         (lambda x: x / 0.0, "augment returns numbers that are not finite"),
+        (lambda x: x.to_sparse(), "augment returns a sparse tensor, expected a tensor of real numbers"),
+        (lambda x: x.to("meta"), "augment returns a tensor of the device 'meta', which holds no numbers"),
+        (lambda x: x + 1j, "augment returns complex numbers, expected a tensor of real numbers"),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -138,3 +138,31 @@ def test_noise_is_what_is_ignored():
         space.middle.copy_(encoder(torch.from_numpy(table).float()).mean(dim=0))
     sizes = np.abs(wc.explain(model, table, space="shared").values).sum(axis=0)
     assert sizes[2:].sum() > 0.9 * sizes.sum()
+
+
+def test_channels_of_a_pixel_are_summed_in_pictures():
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    images = np.random.default_rng(0).normal(size=(30, 48))
+    base = DCN(3, hidden=(), embedding_dim=4, epochs=0, pretrain_epochs=0, random_state=0)
+    model = ACeDeC(base, space_epochs=0).fit(images)
+    figure = wc.plots.used_and_ignored(model, images, 5, image_shape=(3, 4, 4))
+    for axis, space in zip(figure.axes[1:3], ("cluster", "shared"), strict=True):
+        values = wc.explain(model, images, space=space).values[5].reshape(3, 16)
+        expected = (values[0] + values[1] + values[2]) / np.abs(values).sum()
+        np.testing.assert_allclose(axis.images[0].get_array().ravel(), expected, atol=1e-5)
+
+
+ASKED = {
+    "ask": lambda ex: ex.ask(cluster=1),
+    "scores": lambda ex: ex.scores(),
+    "rules": lambda ex: ex.rules(),
+    "smallest_changes": lambda ex: ex.smallest_changes(),
+    "smallest_change": lambda ex: ex.smallest_change(0),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_clusters_cannot_be_asked_about_where_they_are_not_compared(ask):
+    found = wc.explain(fitted()[0], X, space="shared")
+    with pytest.raises(ValueError, match=r"tells what the clustering ignores.*wc\.explain\(model, X\)"):
+        ask(found)

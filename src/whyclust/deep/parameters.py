@@ -19,7 +19,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
@@ -150,7 +149,15 @@ class _Lent(property):
 
 
 def _lent(around: str, name: str) -> _Lent:
-    read = attrgetter(around)
+    def read(self: Any) -> Any:
+        lender = getattr(self, around)
+        if lender is None:  # an AttributeError, so that hasattr says no
+            kind = type(self).__name__
+            raise AttributeError(
+                f"{name} of {kind} is that of its {around}, which is None: give it one, {kind}({around}=...)."
+            )
+        return lender
+
     return _Lent(lambda self: getattr(read(self), name), lambda self, value: setattr(read(self), name, value))
 
 

@@ -318,10 +318,7 @@ class Explanation(Answering, Showing):
 
     def _origin(self) -> Origin:
         if self.origin is None:
-            raise ValueError(
-                "This explanation was loaded or put together, so its network is not there to be asked: "
-                "explain the rows again, with wc.load of the network that was saved."
-            )
+            raise ValueError(self.question.unanswered)
         return self.origin
 
     @classmethod

@@ -49,6 +49,19 @@ class Question:
             None if duel else threshold,
         )
 
+    @property
+    def unanswered(self) -> str:
+        """Why nothing more can be asked, where an explanation has no network."""
+        if self.about == "ignored":
+            return (
+                "This explanation tells what the clustering ignores, where clusters are not compared, so it "
+                "cannot be asked about them: explain what the clustering uses, wc.explain(model, X)."
+            )
+        return (
+            "This explanation was loaded or put together, so its network is not there to be asked: explain "
+            "the rows again, with wc.load of the network that was saved."
+        )
+
     def __str__(self) -> str:
         """In words.
 

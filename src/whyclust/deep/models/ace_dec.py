@@ -44,7 +44,10 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
     base : estimator
         The clustering: AutoencoderKMeans, DCN, DEC, DKM or IDEC, with all its settings. Its embedding is
         wider than usual where none is given, since dimensions are chosen from it: 10 for images, as many as
-        columns for tables, up to 32.
+        columns for tables, up to 32. The weight of its clustering term (`lam` of DCN and DKM, `gamma` of
+        IDEC) is the one exception: in the fit it is 2, 1 and 1, whatever its default is, since ACe/DeC has no
+        trade-off. ``base__lam`` still shows what was given. A default that was written out cannot be told
+        from one that was not, so it is replaced without a word; other values are refused.
     space_epochs : int
         In which the spaces learn alone, after pretraining and before everything is trained together.
     start : {"whitened", "random"}

@@ -90,7 +90,8 @@ class MaskAndJitter:
     """Replace some values of each row by those of other rows, and move the rest a little.
 
     For tables, and whyclust's own: the paper augments images only. A replaced value comes from the same
-    column of another row of the batch, so it is one that the column takes.
+    column of any row of the batch, so it is one that the column takes; one time in as many as there are rows
+    it is the row itself.
 
     Parameters
     ----------
@@ -130,17 +131,20 @@ def augmentation(name: str, value: Any) -> None:
 
 def checked(given: Callable[..., Any]) -> Augmentation:
     """A function of rows, or of rows and a generator, whose results are looked at."""
-    drawing = _takes_generator(given)
+    drawn = _drawing(given)
 
     def augment(x: Tensor, generator: torch.Generator) -> Tensor:
         # A copy: what works in place would change the rows themselves.
-        view = given(x.clone(), generator) if drawing else given(x.clone())
+        view = drawn(x.clone(), generator)
         found = tuple(view.shape) if isinstance(view, Tensor) else f"a {type(view).__name__}"
         if found != tuple(x.shape):
             raise ValueError(
                 f"augment returns {found if isinstance(found, str) else f'shape {found}'} for a batch of "
                 f"shape {tuple(x.shape)}, expected a tensor of the same shape."
             )
+        kind = _unusual(view)
+        if kind:
+            raise ValueError(f"augment returns {kind}, expected a tensor of real numbers, such as X has.")
         view = view.to(x)
         if not bool(torch.isfinite(view).all()):
             raise ValueError(
@@ -152,13 +156,35 @@ def checked(given: Callable[..., Any]) -> Augmentation:
     return augment
 
 
-def _takes_generator(given: Callable[..., Any]) -> bool:
-    """Whether a function wants a generator besides the rows."""
+def _unusual(view: Tensor) -> str:
+    """What a tensor is, if it does not hold a real number at every place."""
+    if view.layout != torch.strided:
+        return "a sparse tensor"
+    if view.device.type == "meta":
+        return "a tensor of the device 'meta', which holds no numbers"
+    return "complex numbers" if view.is_complex() else ""
+
+
+def _drawing(given: Callable[..., Any]) -> Augmentation:
+    """The function, called with the generator where it wants one."""
     try:
         parameters = inspect.signature(given).parameters.values()
     except (TypeError, ValueError):  # some functions of C have no signature
-        return False
+        return lambda x, generator: given(x)
     empty = inspect.Parameter.empty
     positional = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
     taken = [one for one in parameters if one.kind in positional]
-    return any(one.default is empty or one.name == "generator" for one in taken[1:])
+    named = [one for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    by_name = any(one.name == "generator" for one in named)
+    wanted = [one.name for one in named if one.default is empty and one.name != "generator"]
+    wanted += [one.name for one in taken[1 if by_name else 2 :] if one.default is empty]
+    if wanted:
+        raise TypeError(
+            f"augment wants {', '.join(wanted)} besides the rows, expected f(x) or f(x, generator): "
+            "functools.partial gives a function the rest of what it wants."
+        )
+    if by_name:
+        return lambda x, generator: given(x, generator=generator)
+    if any(one.default is empty or one.name == "generator" for one in taken[1:]):
+        return given
+    return lambda x, generator: given(x)
