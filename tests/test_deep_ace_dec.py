@@ -20,7 +20,8 @@ torch = pytest.importorskip("torch")
 
 import whyclust as wc  # noqa: E402
 from whyclust.cluster import SubKMeans  # noqa: E402
-from whyclust.deep import DCN, DEC, DKM, IDEC, ACeDeC, AutoencoderKMeans, CNet  # noqa: E402
+from whyclust.deep import DCN, DEC, DKM, IDEC, ACeDeC, AutoencoderKMeans, CNet, showing_spaces  # noqa: E402
+from whyclust.deep.models import centroids  # noqa: E402
 from whyclust.deep.models.two_spaces import TwoSpaces, random_rotation, random_weights, whiten  # noqa: E402
 from whyclust.deep.training.loop import train  # noqa: E402
 from whyclust.deep.training.phases import Batch, snapshot  # noqa: E402
@@ -500,15 +501,34 @@ def test_exact_rotation_is_set_and_turned():
 # --- the beginning -----------------------------------------------------------------------------------
 
 
-def test_random_beginnings():
-    rotation = random_rotation(6, torch.Generator().manual_seed(0)).double()
-    np.testing.assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-5)
+@pytest.mark.parametrize("width", [1, 2, 6])
+def test_random_rotations_follow_haars_measure(width):
+    """Gram and Schmidt's way from normal numbers; LAPACK alone would choose the signs by itself."""
+    for seed in range(5):
+        drawn = torch.randn(width, width, generator=torch.Generator().manual_seed(seed)).double()
+        expected = torch.zeros(width, width).double()
+        for column in range(width):
+            rest = drawn[:, column]
+            for before in range(column):
+                rest = rest - (rest @ expected[:, before]) * expected[:, before]
+            expected[:, column] = rest / rest.norm()
+        rotation = random_rotation(width, torch.Generator().manual_seed(seed)).double()
+        np.testing.assert_allclose(rotation, expected, atol=1e-4)
+        np.testing.assert_allclose(rotation.T @ rotation, np.eye(width), atol=1e-5)
+    if width == 1:  # turned either way
+        generator = torch.Generator().manual_seed(0)
+        assert {float(random_rotation(1, generator)) for _ in range(20)} == {-1.0, 1.0}
+
+
+def test_dimensions_are_assigned_at_random():
     generator = torch.Generator().manual_seed(0)
-    drawn = torch.stack([random_weights(4, generator) for _ in range(300)])
+    drawn = torch.stack([random_weights(4, generator) for _ in range(3000)])
     np.testing.assert_allclose(drawn.unique(), [0.1, 0.9], rtol=1e-6)
-    assert bool((drawn == drawn.max()).any(dim=1).all())  # clusters need a dimension
-    assert 0.5 < float((drawn > 0.5).double().mean()) < 0.75
-    assert len(random_weights(1, generator)) == 1
+    clustered = (drawn > 0.5).double()
+    assert bool(clustered.any(dim=1).all())  # clusters need a dimension
+    # One in two, and of the others the one of four that is taken for sure: ½ + ½ · ¼ in each.
+    np.testing.assert_allclose(clustered.mean(dim=0), 0.625, atol=0.03)
+    assert random_weights(1, generator).tolist() == pytest.approx([0.9])
 
 
 def test_the_best_of_random_beginnings_is_taken(rows, monkeypatch):
@@ -617,6 +637,44 @@ def test_beginning_at_k_means_of_the_whitened_embedding():
     assert float(ours) < 1.05 * best
 
 
+@pytest.mark.parametrize(("n_rows", "seen"), [(150, 150), (10_050, 10_000)])
+def test_starts_of_k_means_and_the_rows_that_they_see(monkeypatch, n_rows, seen):
+    calls = []
+
+    def k_means(points, n_clusters, **settings):
+        calls.append((len(points), settings["n_init"]))
+        return points[:n_clusters], torch.arange(len(points)) % n_clusters
+
+    monkeypatch.setattr(centroids, "k_means", k_means)
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(n_rows, D)).astype(np.float32))
+    base = DCN(K, hidden=(), embedding_dim=P)
+    model = ACeDeC(base, starts=7)._model(D, torch.Generator().manual_seed(0)).eval()
+    with torch.no_grad():
+        model.space.begin(model, X, torch.Generator().manual_seed(0))
+    assert calls == [(seen, 7)]
+    calls.clear()
+    model = ACeDeC(base, starts=3, start="random")._model(D, torch.Generator().manual_seed(0)).eval()
+    with torch.no_grad():
+        model.space.begin(model, X, torch.Generator().manual_seed(0))
+    assert calls == [(seen, 1)] * 3
+
+
+def test_centroids_that_have_members_in_the_cluster_space_settle():
+    pair = nn.Linear(2, 2), nn.Linear(2, 2)
+    for layer in pair:
+        layer.weight.data.copy_(torch.eye(2))
+        layer.bias.data.zero_()
+    model = ACeDeC(DCN(3, autoencoder=pair))._model(2, torch.Generator())
+    model.space.assign(torch.eye(2), torch.tensor([0.9, 0.1]))
+    model.space.hard.fill_(True)
+    # The third centroid is the first's twin in the first dimension, which alone counts here.
+    model.centers.copy_(torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 100.0]]))
+    rows = torch.tensor([[0.0, 0.0], [1.0, 100.0], [10.0, 0.0], [11.0, 90.0]])
+    with torch.no_grad():
+        model.settle(rows)
+    np.testing.assert_allclose(model.centers, [[0.5, 50.0], [10.5, 45.0], [0.0, 100.0]])
+
+
 # --- what the spaces show ----------------------------------------------------------------------------
 
 
@@ -661,6 +719,13 @@ def test_dimensions_by_their_weight(fitted):
     assert model.cluster_dims_.tolist() == [2, 4, 3]  # β_ss at most 0.45
     assert model.shared_dims_.tolist() == [0, 1]
     np.testing.assert_allclose(model.cluster_weights_, weights, rtol=1e-6)
+
+
+def test_a_dimension_on_the_border_is_in_one_space_only(fitted, monkeypatch):
+    monkeypatch.setattr(showing_spaces, "SHARED", 0.25)
+    monkeypatch.setattr(ACeDeC, "cluster_weights_", np.array([0.75, 0.5, 0.875, 0.75, 0.25]))
+    assert fitted.cluster_dims_.tolist() == [2, 0, 3]
+    assert fitted.shared_dims_.tolist() == [4, 1]
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -826,6 +891,16 @@ def test_collapsed_spaces_are_told(fitted, weight, told):
     assert not list(fitted._complaints())
 
 
+@pytest.mark.parametrize("weight", [0.5, 0.9])
+def test_a_single_cluster_needs_no_spaces(table, weight):
+    base = DCN(1, hidden=(), embedding_dim=3, epochs=0, pretrain_epochs=0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = ACeDeC(base, space_epochs=0).fit(table)
+    model.model_.space.assign(torch.eye(3), torch.full((3,), weight))
+    assert not list(model._complaints())
+
+
 # --- explanations ------------------------------------------------------------------------------------
 
 
@@ -870,6 +945,16 @@ def test_settings_of_both():
     assert (other.n_clusters, twin.n_clusters) == (6, 6)
 
 
+def test_settings_of_a_base_that_is_not_there():
+    told = r"^n_clusters of ACeDeC is that of its base, which is None: give it one, ACeDeC\(base=\.\.\.\)\.$"
+    with pytest.raises(AttributeError, match=told):
+        _ = ACeDeC().n_clusters
+    with pytest.raises(AttributeError, match=told):
+        ACeDeC().set_params(n_clusters=3)
+    assert not hasattr(ACeDeC(), "epochs")
+    assert ACeDeC().set_params(base=DCN(), n_clusters=3).base.n_clusters == 3
+
+
 @pytest.mark.parametrize("base", [None, DCN, KMeans(3), CNet(3), ACeDeC(DCN(3)), "DCN"])
 def test_bases_that_are_none(base, table):
     with pytest.raises(TypeError, match=r"^base is .*expected a centroid-based deep clustering: Autoencoder"):
@@ -901,6 +986,13 @@ def test_presets():
     assert isinstance(model.base, DCN)
     assert (model.n_clusters, model.embedding_dim, model.hidden) == (10, 10, (500, 500, 2000))
     assert (model.epochs, model.batch_size, model.space_epochs) == (3, 128, 1)
+    papers = dict.fromkeys(("mnist", "fmnist", "usps", "gtsrb10"), (10, (500, 500, 2000), 10))
+    papers |= {"objects": (3, (500, 500, 2000), 10), "synth": (4, (), None)}
+    assert set(ACeDeC.presets) == set(papers)
+    for name, expected in papers.items():
+        made = ACeDeC.preset(name)
+        assert (made.n_clusters, made.hidden, made.embedding_dim) == expected, name
+        assert (made.batch_size, made.epochs) == (128, 150)
     given = DEC(tol=0.1)
     other = ACeDeC.preset("synth", base=given)
     assert (other.base.tol, other.n_clusters, other.hidden) == (0.1, 4, ())

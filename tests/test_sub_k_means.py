@@ -419,3 +419,21 @@ def test_starts_are_compared_by_the_cost_and_the_price_of_found_dimensions(blobs
     cost = given._objective(X, split, 7.0)
     assert cost == given._objective(X, split, 0.0)
     assert found._objective(X, split, 7.0) == pytest.approx(cost + 2 * 7.0)
+
+
+@pytest.mark.parametrize(("columns", "given", "expected"), [(5, None, 3), (4, None, 2), (5, 1, 1)])
+def test_starts_are_in_half_of_the_space(monkeypatch, columns, given, expected):
+    """k-means++ chooses the first centres among rows of a random half of the dimensions."""
+    seen, plain = [], sub_k_means.kmeans_plusplus
+
+    def chosen(points, *arguments, **more):
+        seen.append(points)
+        return plain(points, *arguments, **more)
+
+    monkeypatch.setattr(sub_k_means, "kmeans_plusplus", chosen)
+    X = np.random.default_rng(0).normal(size=(30, columns))
+    SubKMeans(3, n_components=given, n_init=4, random_state=0).fit(X)
+    assert [points.shape for points in seen] == [(30, expected)] * 4
+    # Turned, not chosen among the columns; and every start has its own half.
+    assert all(np.linalg.matrix_rank(points) == expected for points in seen)
+    assert len({float(points[0, 0]) for points in seen}) == 4
