@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import whyclust as wc
+from test_report_data import read
 
 pytest.importorskip("torch", reason="needs PyTorch")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
@@ -24,6 +25,7 @@ import torch
 
 from whyclust.deep import DCN, ACeDeC
 from whyclust.explaining.ignored import ignored, share_of_shared
+from whyclust.report.clusters import cluster_values
 from whyclust.report.spaces import spaces as told_of
 
 NAMES = ["income", "age", "visits", "basket", "rainfall"]
@@ -471,11 +473,49 @@ def test_the_report_tells_what_is_used_and_what_is_ignored(synth, tmp_path):
     assert [int(row[0]) for row in rows] == [0, 1, 2, 3]
     for cluster, uses, ignores in rows:
         for words, source in ((uses, ex), (ignores, rest)):
-            means = np.abs(source.values[source.assigned == int(cluster)]).mean(axis=0)
+            means = np.abs(source.values[source.assigned == int(cluster)].mean(axis=0))
             top = np.argsort(-means, kind="stable")
             first = f"{NAMES[top[0]]} ({means[top[0]] / means.sum():.0%})"
             assert words.strip().startswith(first)
     assert section.count('class="track"') == len(deep.cluster_weights_)
+
+
+def test_a_column_has_one_share_on_the_page(synth):
+    ex = wc.explain(synth, TABLE)
+    for source, side in ((ex, "uses"), (wc.explain(synth, TABLE, space="shared"), "ignores")):
+        for one in told_of(ex)["clusters"]:
+            features = source.summary()[one["cluster"]].features.set_index("feature")["fraction"]
+            for column in one[side]:
+                assert column["share"] == pytest.approx(features[column["name"]])
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [([0.95, 0.8, 0.9, 0.7, 0.6], "No dimension"), ([0.5, 0.51, 0.5, 0.53, 0.51], "All dimensions")],
+)
+def test_the_report_of_spaces_that_collapsed_lists_nothing(synth, tmp_path, weights, said):
+    """Used and ignored would be the same columns: the page says that the spaces are not apart."""
+    collapsed = copy.deepcopy(synth)
+    weigh(collapsed[-1], weights, collapsed[:-1].transform(TABLE))
+    ex = wc.explain(collapsed, TABLE)
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    section = page.split("What the clusters use, and what they ignore</h2>")[1].split("</section>")[0]
+    assert f"{said} of its embedding" in section
+    assert "the spaces have collapsed" in section
+    assert "ignores most" not in section
+    for one in read(page)[0]["clusters"]:
+        shown = one["model"]["spaces"]
+        assert shown["collapsed"].startswith(said)
+        assert not (shown["uses"] or shown["ignores"] or shown["picture"])
+
+
+def test_what_is_ignored_is_not_compared_between_clusters(synth):
+    ex = wc.explain(synth, TABLE, space="shared")
+    for one in ex.summary():
+        for feature in cluster_values(ex, one)["features"]:
+            assert (feature["direction"], feature["against"], feature["there"]) == ("", None, None)
+    for told in (repr(ex.summary()), ex.summary()._repr_html_()):
+        assert not re.search("above|below|between|similar", told)
 
 
 def test_the_report_of_what_is_ignored_claims_no_reasons(synth, tmp_path):
@@ -528,6 +568,8 @@ def test_sections_where_there_is_nothing_to_tell(synth, tmp_path):
 
 def test_the_report_shows_images_of_what_is_ignored(ten, tmp_path):
     page = wc.explain(ten, DIGITS.reshape(-1, 8, 8)).to_html(tmp_path / "page.html").read_text()
-    section = page.split("What each cluster ignores</h3>")[1].split("</section>")[0]
+    used, section = page.split("What each cluster ignores</h3>")
+    section = section.split("</section>")[0]
+    assert used.split("What each cluster uses</h3>")[1].count("<figure>") == 8
     assert section.count("<figure>") == 8
     assert "The 8 largest clusters are shown; 2 others are not." in section

@@ -86,12 +86,15 @@ def test_the_spaces_of_acedec_are_told_per_cluster():
 
     images = (load_digits().images[:150] / 16).astype(np.float32)
     model = fitted(deep.ACeDeC(deep.DCN(3, **QUICK), space_epochs=2), images.reshape(150, -1))
+    scores = model.model_.space.scores  # as a long fit might have them, with dimensions in both spaces
+    scores.data = scores.data.new_tensor(np.linspace(0.0, 3.0, len(scores)))
     ex = wc.explain(model, images)
     values, _ = read(render(ex))
     told = {one["id"]: one for one in spaces(ex)["clusters"]}
     for cluster, one in zip([one.cluster for one in ex.summary()], values["clusters"], strict=True):
         shown = one["model"]
-        assert shown["spaces"]["picture"] == str(told[one["id"]]["picture"]["shown"])
+        for picture in ("picture", "used_picture"):
+            assert shown["spaces"][picture] == str(told[one["id"]][picture]["shown"])
         assert [line["name"] for line in shown["spaces"]["ignores"]] == [
             line["name"] for line in told[one["id"]]["ignores"]
         ]

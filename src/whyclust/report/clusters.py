@@ -28,6 +28,8 @@ NEGLIGIBLE = 1e-6
 
 def cluster_values(explanation: Explanation, cluster: Any, *, rows: bool = True) -> dict[str, Any]:
     """What the page shows of a cluster; without `rows`, nothing of single ones."""
+    # What is ignored tells no cluster from another: there is none to compare with.
+    ignored = explanation.question.about == "ignored"
     largest = float(np.abs(cluster.features["relevance"].to_numpy()).max(initial=0.0)) or 1.0
     features = [
         {
@@ -36,15 +38,16 @@ def cluster_values(explanation: Explanation, cluster: Any, *, rows: bool = True)
             "width": round(100 * abs(row["relevance"]) / largest, 1),
             "negative": row["relevance"] < 0,
             "fraction": row["fraction"],
-            "direction": _direction(explanation, row),
+            "direction": "" if ignored else _direction(explanation, row),
             "inside": row["inside"],
-            "there": row["there"],
+            "there": None if ignored else row["there"],
             # In a column of its own there is no room for more than the id.
-            "against": None if row["against"] is None else bare(explanation, row["against"], word=""),
+            "against": None
+            if ignored or row["against"] is None
+            else bare(explanation, row["against"], word=""),
         }
         for row in cluster.features.to_dict("records")
     ]
-    ignored = explanation.question.about == "ignored"
     # The strongest ones in either direction come first; a column that speaks against counts, too.
     ranked = sorted(range(len(features)), key=lambda position: -features[position]["width"])
     shown, rest = set(ranked[:TOP_FEATURES]), ranked[TOP_FEATURES:MORE_FEATURES]

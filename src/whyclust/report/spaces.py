@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 MOST_CLUSTERS = 8
 TOP_COLUMNS = 5
+NONE_SHARED = (
+    "No dimension of its embedding is shared: the spaces have collapsed, all dimensions tell clusters apart, "
+    "and it cannot be told what these clusters ignore."
+)
+ALL_SHARED = (
+    "All dimensions of its embedding are shared: the spaces have collapsed, none is for the clusters alone, "
+    "and what they use cannot be told from what they ignore."
+)
 
 
 def spaces(explanation: Explanation) -> dict[str, Any] | None:
@@ -42,9 +50,12 @@ def spaces(explanation: Explanation) -> dict[str, Any] | None:
     largest = ids[np.argsort(-counts, kind="stable")[:MOST_CLUSTERS]]
     # Relevance for a cluster that was asked for says nothing about what rows' own clusters use.
     own = explanation.question.about == "assigned"
+    n_cluster, n_shared = len(clustering.cluster_dims_), len(clustering.shared_dims_)
     return {
-        "n_cluster": len(clustering.cluster_dims_),
-        "n_shared": len(clustering.shared_dims_),
+        "n_cluster": n_cluster,
+        "n_shared": n_shared,
+        # Given where there is nothing to be told apart: lists would be of the same columns on both sides.
+        "collapsed": NONE_SHARED if not n_shared else ALL_SHARED if not n_cluster else None,
         "share": share_of_shared(explanation),
         "weights": [
             {
@@ -63,21 +74,30 @@ def spaces(explanation: Explanation) -> dict[str, Any] | None:
 
 def _cluster(explanation: Explanation, rest: Explanation, cluster: Any, own: bool) -> dict[str, Any]:
     members = np.flatnonzero(explanation.assigned == cluster)
-    sizes = np.abs(np.asarray(rest.values))
-    caption = f"what {explanation.named(cluster)} ignores"
-    shown = rest.kind.show(rest.data, sizes, members, caption)
     return {
         "cluster": cluster,
         "id": explanation.short_name(cluster),
-        "uses": _largest(explanation, np.asarray(explanation.values)[members]) if own else [],
-        "ignores": _largest(rest, sizes[members]),
-        "picture": None if shown is None else {"caption": explanation.named(cluster), "shown": Markup(shown)},
+        "uses": _largest(explanation, members) if own else [],
+        "ignores": _largest(rest, members),
+        "used_picture": _picture(explanation, cluster, members, "uses") if own else None,
+        "picture": _picture(rest, cluster, members, "ignores"),
     }
 
 
-def _largest(explanation: Explanation, values: NDArray) -> list[dict[str, Any]]:
-    """Columns of the largest mean |relevance|, each with its part of the sum over all columns."""
-    means = np.abs(values).mean(axis=0)
+def _picture(explanation: Explanation, cluster: Any, members: NDArray, does: str) -> dict[str, Any] | None:
+    """The mean image, and the mean absolute relevance of its pixels; None where rows are no images."""
+    name = explanation.named(cluster)
+    sizes = np.abs(np.asarray(explanation.values))
+    shown = explanation.kind.show(explanation.data, sizes, members, f"what {name} {does}")
+    return None if shown is None else {"caption": name, "shown": Markup(shown)}
+
+
+def _largest(explanation: Explanation, members: NDArray) -> list[dict[str, Any]]:
+    """Columns of the largest mean relevance, each with its part of the sum over all columns.
+
+    As in the summary of a cluster, so that the page has one number for one column.
+    """
+    means = np.abs(np.asarray(explanation.values)[members].mean(axis=0))
     shares = means / (means.sum() or 1.0)
     order = np.argsort(-means, kind="stable")[:TOP_COLUMNS]
     return [

@@ -62,7 +62,7 @@ def cluster_table(summary: Summary, pictures: dict[Any, str] | None = None) -> s
     for one in list(summary)[:_MOST_CLUSTERS]:
         own = "noise" if one.is_noise else name(str(one.cluster))
         size = f"{count(one.size)} {quiet(f'({percent(one.share)})')}"
-        shown = (pictures or {}).get(one.cluster) or _strongest(one)
+        shown = (pictures or {}).get(one.cluster) or _strongest(one, ignored=summary.ignored)
         rows.append([own, *([name(_name(one))] if named else []), size, f"{one.evidence:.3g}", shown])
     more = len(summary) - len(rows)
     told = [f"{_counted(more, 'more cluster')} not shown."] if more else []
@@ -79,18 +79,19 @@ def _name(one: ClusterSummary) -> str:
     return "" if one.is_noise or one.title == f"cluster {one.cluster}" else one.name
 
 
-def _strongest(one: ClusterSummary) -> str:
+def _strongest(one: ClusterSummary, *, ignored: bool) -> str:
     shown = one.features.head(_COLUMNS)
     largest = float(shown["relevance"].abs().max()) or 1.0
     lines = []
     for row in shown.to_dict("records"):
-        lines.append(_bar_line(row["relevance"], largest, row["feature"], row["direction"]))
+        direction = "" if ignored else row["direction"]
+        lines.append(_bar_line(row["relevance"], largest, row["feature"], direction))
     return "".join(lines)
 
 
 def _bar_line(relevance: float, largest: float, column: str, told: str) -> str:
     drawn = bar(abs(relevance) / largest, FOR if relevance > 0 else AGAINST)
-    words = quiet(escape(f"{told} ({relevance:+.3g})"))
+    words = quiet(escape(f"{told} ({relevance:+.3g})".lstrip()))
     return f'<div style="white-space:nowrap">{drawn}{name(str(column))} {words}</div>'
 
 

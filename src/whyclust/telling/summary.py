@@ -156,7 +156,11 @@ class Summary:
     def __repr__(self) -> str:
         lines = []
         for one in self.clusters:
-            listed = ", ".join(f"{row.feature} {row.direction}" for row in one.features.head(3).itertuples())
+            # What is ignored tells no cluster from another, so its columns have no direction.
+            columns = one.features.head(3).itertuples()
+            listed = ", ".join(
+                str(row.feature) if self.ignored else f"{row.feature} {row.direction}" for row in columns
+            )
             name = f"ignored in {one.title}" if self.ignored else one.title
             lines.append(f"{name}: {one.size} rows ({one.share:.0%}); {listed}")
         return "\n".join(lines)

@@ -136,13 +136,20 @@ def _ways(
 
 def _add_spaces(page: Page, clusters: list[Any], shown: list[dict[str, Any]]) -> None:
     """What clusters of ACe/DeC use, and what they ignore."""
-    for one in (page.spaces or {}).get("clusters", []):
-        picture = one["picture"]
+    told = page.spaces or {}
+    for one in told.get("clusters", []):
+        apart = told["collapsed"] is None
         shown[clusters.index(one["cluster"])]["spaces"] = {
-            "uses": one["uses"],
-            "ignores": one["ignores"],
-            "picture": None if picture is None else str(picture["shown"]),
+            "collapsed": told["collapsed"],
+            "uses": one["uses"] if apart else [],
+            "ignores": one["ignores"] if apart else [],
+            "used_picture": _shown(one["used_picture"]) if apart else None,
+            "picture": _shown(one["picture"]) if apart else None,
         }
+
+
+def _shown(picture: dict[str, Any] | None) -> str | None:
+    return None if picture is None else str(picture["shown"])
 
 
 def _add_gates(explanation: Explanation, clusters: list[Any], shown: list[dict[str, Any]]) -> None:
