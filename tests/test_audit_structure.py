@@ -10,6 +10,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 import whyclust as wc
 from whyclust.auditing.standing import compared, in_their_span, stand
 from whyclust.auditing.subject import subject_of
+from whyclust.cluster import choose_k
 from whyclust.cluster._k_paths import family
 from whyclust.cluster._standing_apart import tally_of
 from whyclust.cluster.structure import few_rows, outlier_clusters, structure
@@ -66,6 +67,19 @@ def test_too_few_clusters_are_named():
     assert "all 8 clusters stand apart" in found.verdict[0]
     assert found.to_json()["structure"]["better"]["k"] == 8
     assert answers(wc.audit(k_means(X, 8), X, **FEW))["structure"] == "yes"
+
+
+def test_clusters_of_a_chosen_k_count_as_they_did_there(monkeypatch):
+    X, _ = make_blobs(300, centers=4, n_features=3, random_state=0)
+    chosen = choose_k(X)
+    labels = k_means(X, chosen.k).labels_
+    monkeypatch.setattr("whyclust.cluster.structure.count_clusters", None)  # it is not counted anew
+    found = structure(X, labels, chosen=chosen)
+    assert found.better is None
+    assert found.support >= chosen.support[chosen.k]
+    # Of other clusters of as many rows the count tells nothing.
+    mixed = np.random.default_rng(0).permutation(labels)
+    assert structure(X, mixed, chosen=chosen).support < 1 < chosen.support[chosen.k]
 
 
 def test_iris_and_wine():

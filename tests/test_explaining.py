@@ -82,7 +82,8 @@ def test_scores_are_the_evidence_of_every_cluster(build):
 def test_a_second_question_needs_no_model(model, ex, question):
     wanted = wc.explain(model, X, **question)
     for found, rows in ((ex.ask(**question), slice(None)), (ex[10:20].ask(**question), slice(10, 20))):
-        np.testing.assert_array_equal(found.values, wanted.values[rows])
+        # Products of ten rows may be rounded otherwise than those of all, by the processor.
+        np.testing.assert_allclose(found.values, wanted.values[rows], rtol=0, atol=1e-13)
         np.testing.assert_array_equal(found.index, wanted.index[rows])
         assert found.question == wanted.question
         assert found.beta == ex.beta

@@ -649,14 +649,15 @@ def news(tmp_path_factory):
 def two_spaces(tmp_path_factory):
     """A table, and images, of a deep model with a decoder and two spaces."""
     deep = pytest.importorskip("whyclust.deep", reason="needs PyTorch")
-    quick = {"hidden": (), "epochs": 2, "pretrain_epochs": 2, "batch_size": 32, "random_state": 0}
+    quick = {"hidden": (), "epochs": 20, "pretrain_epochs": 20, "batch_size": 32, "random_state": 0}
     folder, pages = tmp_path_factory.mktemp("deep"), {}
     images = (load_digits().images[:120] / 16).astype(np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, X in (("table", customers(120).iloc[:, :4]), ("images", images)):
             rows = X if name == "table" else X.reshape(len(X), -1)
-            model = deep.ACeDeC(deep.DCN(3, **quick), space_epochs=2).fit(rows)
+            model = deep.ACeDeC(deep.DCN(3, **quick, verbose=None)).fit(rows)
+            assert len(model.cluster_dims_), "the spaces have collapsed, and show nothing"
             pages[name] = wc.explain(model, X).to_html(folder / f"{name}.html")
     return pages
 

@@ -113,7 +113,7 @@ DEEP = (
     ),
     Mutation(
         "a checkpoint of other data is taken",
-        "_digest(data.cpu().numpy().tobytes())",
+        "digest(data.cpu().numpy().tobytes())",
         '""',
         "test_deep_core.py -k 'something_else'",
     ),
@@ -293,8 +293,8 @@ DEEP = (
     ),
     Mutation(
         "a function in place changes the data",
-        "else given(x.clone())",
-        "else given(x)",
+        "view = drawn(x.clone(), generator)",
+        "view = drawn(x, generator)",
         "test_deep_augmenting.py -k in_place",
     ),
     Mutation(

@@ -63,7 +63,7 @@ def _of_support(standing: Standing, as_given: bool) -> list[Doubt]:
             Doubt(
                 "with care",
                 f"{what} is better supported: {standing_apart(support, k)} beyond chance, of "
-                f"these {found.k} only {found.support:.1f}",
+                f"these {found.k} only {round(found.support, 1):g}",
             )
         ]
     if found.stands_out:

@@ -86,7 +86,13 @@ def stand(
     outliers = outlier_clusters(rows, codes, few)
     kept = ~np.isin(codes, outliers)
     found = structure(
-        rows[kept], codes[kept], others=not subject.as_given, random_state=random_state, progress=progress
+        rows[kept],
+        codes[kept],
+        others=not subject.as_given,
+        # Of other rows than these, with outliers, it says nothing.
+        chosen=subject.chosen if kept.all() else None,
+        random_state=random_state,
+        progress=progress,
     )
     named = {names[one].item(): int((codes == one).sum()) for one in outliers}
     return Standing(found, named, len(members) - sum(named.values()))

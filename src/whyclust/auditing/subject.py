@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._frames import take_rows
+from whyclust.cluster.choose_k import ChosenK
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.inputs.reading import InputTable, read_input, without_unknown
 from whyclust.labels.given import is_labels
@@ -40,6 +41,8 @@ class Subject:
         How well a surrogate reproduces the labels.
     source : str or None
         Where the labels came from.
+    chosen : ChosenK or None
+        What was counted when the number of clusters was chosen.
     """
 
     net: Neuralized
@@ -50,6 +53,7 @@ class Subject:
     as_given: bool = False
     fidelity: Fidelity | None = None
     source: str | None = None
+    chosen: ChosenK | None = None
 
     @property
     def clusters(self) -> NDArray:

@@ -2,7 +2,8 @@
 
 It is counted how many of the clusters stand apart: rows that had no part in drawing the borders are rare on
 them (`_standing_apart`). Tables of one lump that are made like the given one (`_one_lump`) are cut into as
-many clusters, and what stands apart there is subtracted. Other numbers of clusters are tried, too.
+many clusters, and what stands apart there is subtracted. Other numbers of clusters are tried, too. Clusters
+that k-means finds again count as they do where k is chosen, so that both say the same of them.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 from whyclust.cluster._distances import FloatArray, IntArray, squared_distances
 from whyclust.cluster._k_paths import Family, family
 from whyclust.cluster._one_lump import LUMPS, blurred, kinds_of_columns, one_lump
 from whyclust.cluster._standing_apart import SMALLEST, tally_of
 from whyclust.cluster._standing_counts import Counts, count_clusters
-from whyclust.cluster.choose_k import EACH_FURTHER, FEWEST_ROWS, ONE_CLUSTER
+from whyclust.cluster.choose_k import EACH_FURTHER, FEWEST_ROWS, ONE_CLUSTER, ChosenK
 
 BoolArray = NDArray[np.bool_]
 
 # Kinds of borders: centres first, then the one that tells the clusters of most rows not seen.
 _KINDS = ("kmeans", "mixture", "kernel")
 _CENTRES_AGREE, _ENOUGH_AGREEMENT = 0.995, 0.9
+# Adjusted Rand index from which on clusters are those that are found where k is chosen.
+_FOUND_AGAIN = 0.9
 # Other numbers of clusters that are tried: these, and up to half as many more as were given.
 _TRIED, _MOST_TRIED = 10, 30
 # By more clusters than this another number must be better supported.
@@ -79,6 +83,7 @@ def structure(
     labels: IntArray,
     *,
     others: bool = True,
+    chosen: ChosenK | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Structure:
@@ -92,6 +97,9 @@ def structure(
         The cluster of each row; one cluster is none that could stand apart.
     others : bool
         Whether to try other numbers of clusters.
+    chosen : ChosenK, optional
+        What was counted on these rows when their number of clusters was chosen. It is counted anew where it
+        is not known, or was counted by borders of another kind.
     random_state : int
         Seed of halves, references and samples.
     progress : callable
@@ -133,8 +141,14 @@ def structure(
     if not others:
         return found
     progress("Looking for structure: other numbers of clusters")
-    largest = min(max(_TRIED, min(3 * k // 2, _MOST_TRIED)), len(rows) // SMALLEST)
-    counts = count_clusters(rows, range(2, largest + 1), kind, generator, lambda message: None)
+    if chosen is not None and family(chosen.method) is kind and k in chosen.apart:
+        counts = Counts(chosen.apart, chosen.by_chance, chosen.agreement)
+    else:
+        largest = min(max(_TRIED, min(3 * k // 2, _MOST_TRIED)), len(rows) // SMALLEST)
+        counts = count_clusters(rows, range(2, largest + 1), kind, generator, lambda message: None)
+    if _found_again(rows, codes, k, kind, generator):
+        counted = replace(found, apart=counts.apart[k], by_chance=counts.by_chance[k])
+        found = max(found, counted, key=lambda one: one.support)
     return replace(found, better=_better(found, counts))
 
 
@@ -244,9 +258,18 @@ def _by_chance(rows: FloatArray, k: int, kind: Family, generator: np.random.Gene
     return most
 
 
+def _found_again(
+    rows: FloatArray, labels: IntArray, k: int, kind: Family, generator: np.random.Generator
+) -> bool:
+    """Whether these are the clusters that are counted where k is chosen."""
+    points = _embedded(rows, kind, generator)
+    path = kind.path(points, [k], int(generator.integers(2**31 - 1)))
+    return any(adjusted_rand_score(labels, cut.labels) >= _FOUND_AGAIN for _, cut in path)
+
+
 def _better(found: Structure, counts: Counts) -> tuple[int, float] | None:
     """The best supported number of clusters, if it stands out and is clearly better than the given."""
-    support = {k: counts.apart[k] - counts.by_chance[k] for k in counts.apart}
+    support = {k: counts.apart[k] - counts.by_chance[k] for k in counts.apart if k > 1}
     given = 0.0
     if found.stands_out:
         # What a number of clusters can have counts for those that have it.

@@ -131,6 +131,7 @@ def _audit(
     """Audit what has been explained, without clustering it or fitting a surrogate once more."""
     from whyclust.auditing.run import audit_subject
     from whyclust.auditing.subject import Subject, labels_alone
+    from whyclust.cluster import ChosenK
 
     given = explanation.given
     subject = Subject(
@@ -142,5 +143,6 @@ def _audit(
         as_given=given is not None,
         fidelity=explanation.fidelity,
         source=explanation.provenance.labels,
+        chosen=fit.choice if isinstance(fit.choice, ChosenK) else None,
     )
     return audit_subject(subject, random_state=seed, progress=progress)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of
 from whyclust.explaining.explanation import Explanation
-from whyclust.plots.drawing import SIGNED, asked_shape, figure_type, finished, image_on, positions
+from whyclust.plots.drawing import SIGNED, figure_type, finished, positions
+from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.registry import plot
 
 # A reader takes in about this many columns, and rows.

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.plots.drawing import asked_shape, figure_type, finished, image_on, table_in, table_size
+from whyclust.plots.drawing import figure_type, finished, table_in, table_size
+from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.undoing import refuse_one_way, steps_of, undone
 
 

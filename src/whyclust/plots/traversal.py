@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.plots.drawing import (
-    asked_shape,
-    figure_type,
-    finished,
-    image_lines,
-    legend_outside,
-    points_on,
-    table_in,
-    table_size,
-)
+from whyclust.plots.drawing import figure_type, finished, legend_outside, points_on, table_in, table_size
+from whyclust.plots.images import asked_shape, image_lines
 from whyclust.plots.two_spaces import Asked, asked
 from whyclust.plots.undoing import refuse_one_way, undone
 

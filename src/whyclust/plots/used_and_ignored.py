@@ -13,7 +13,8 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is
 from whyclust.explaining.rows import explain_rows
 from whyclust.network.neuralizing import network_for
-from whyclust.plots.drawing import SIGNED, asked_shape, figure_type, finished, image_on, signed, value_of
+from whyclust.plots.drawing import SIGNED, figure_type, finished, signed, value_of
+from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.two_spaces import asked
 
 # A reader takes in about this many bars.
