@@ -997,6 +997,8 @@ def test_presets():
     other = ACeDeC.preset("synth", base=given)
     assert (other.base.tol, other.n_clusters, other.hidden) == (0.1, 4, ())
     assert given.n_clusters == 8
+    own = ACeDeC.preset("mnist", base=DEC(3, epochs=5, hidden=(8,)), base__epochs=6)
+    assert (own.n_clusters, own.epochs, own.hidden, own.embedding_dim) == (3, 6, (8,), 10)
     with pytest.raises(
         ValueError, match="No preset of ACeDeC is called 'moon', expected one of mnist, fmnist"
     ):

@@ -854,6 +854,9 @@ def test_training_that_diverged_is_told(blobs, errors, told):
     found = [sentence for sentence in model._complaints() if "diverged" in sentence]
     assert len(found) == told
     assert all("of clustering was 2 at best and is 20.1 in its last epoch" in one for one in found)
+    # What other terms have gained more than makes up for it.
+    model.history_["clustering"]["clustering"] = [30.0, 20.0, 1.0]
+    assert not any("diverged" in sentence for sentence in model._complaints())
 
 
 # --- files -----------------------------------------------------------------------------------------

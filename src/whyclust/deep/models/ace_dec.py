@@ -130,7 +130,8 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
         name : str
             mnist, fmnist, usps, gtsrb10, objects or synth.
         **overrides
-            Settings of your own, which come first; those of the base as ``base__epochs=20``.
+            Settings of your own, which come first; those of the base as ``base__epochs=20``, or in a ``base``
+            of your own, where what differs from its defaults is kept.
 
         Returns
         -------
@@ -143,9 +144,12 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
             )
         base = overrides.pop("base", None)
         made: Any = cls
-        if base is not None:
-            made(base)._check_base()
-        return made(_USUAL() if base is None else clone(base)).set_params(**cls.presets[data] | overrides)
+        if base is None:
+            return made(_USUAL()).set_params(**cls.presets[data] | overrides)
+        made(base)._check_base()
+        given, usual = base.get_params(deep=False), type(base)().get_params(deep=False)
+        own = {f"base__{name}": given[name] for name in given if given[name] != usual[name]}
+        return made(clone(base)).set_params(**cls.presets[data] | own | overrides)
 
     # --- fit -----------------------------------------------------------------------------------
 
