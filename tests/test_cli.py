@@ -380,6 +380,42 @@ def test_identifiers_are_left_out_with_a_hint(folder, capsys):
     assert "--id-column" not in capsys.readouterr().err
 
 
+def test_people_are_told_of_names_before_numbers(folder, capsys):
+    frame = load_iris(as_frame=True).data
+    frame.insert(0, "number", range(1, 151))
+    frame["flower"] = [f"flower {row:03d}" for row in range(150)]
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "-k", 2) == 0
+    assert "A column such as 'flower' can name the rows" in capsys.readouterr().err
+
+
+def test_a_first_column_of_names_without_a_name_names_the_rows(folder, capsys):
+    """As R and pandas write the names of rows; numbers there, or names that repeat, are none."""
+    frame = load_iris(as_frame=True).data
+    frame.index = [f"flower {row:03d}" for row in range(150)]
+    frame.to_csv(folder / "t.csv")
+    assert run("explain", "t.csv", "-k", 2) == 0
+    assert "'column 1', which has no name and another text in every row" in capsys.readouterr().err
+    lines = (folder / "result" / "clusters.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("column 1,cluster")
+    assert lines[1].startswith("flower 000,")
+    assert list(wc.load(folder / "result" / "model.npz").feature_names) == list(frame.columns)
+    # New rows are named by it, too.
+    frame[:5].to_csv(folder / "new.csv")
+    assert run("explain", "new.csv", "--model", "result", "--out", "new") == 0
+    assert "flower 004," in (folder / "new" / "clusters.csv").read_text(encoding="utf-8")
+    capsys.readouterr()
+    for index, options in (
+        (range(150), ()),
+        (["a"] * 2 + list(frame.index[2:]), ()),
+        (frame.index, ("--drop", "column 1")),
+        (frame.index, ("--id-column", "petal width (cm)")),
+    ):
+        frame.set_axis(index, axis=0).to_csv(folder / "t.csv")
+        assert run("explain", "t.csv", "-k", 2, *options) == 0
+        assert "names the rows" not in capsys.readouterr().err
+
+
 def test_nothing_is_written_half(iris, folder, capsys, monkeypatch):
     def fail(*arguments, **options):
         raise OSError("the disk is full")

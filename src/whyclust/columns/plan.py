@@ -135,8 +135,9 @@ class TablePlan:
 
     @property
     def identifiers(self) -> list[str]:
-        """Columns that were left out because they tell the rows apart."""
-        return [name for name, reason in self.dropped.items() if reason in IDENTIFIERS]
+        """Columns that were left out because they tell the rows apart; first what people know rows by."""
+        found = [name for name, reason in self.dropped.items() if reason in IDENTIFIERS]
+        return sorted(found, key=lambda name: name not in self.naming)
 
     @property
     def naming(self) -> list[str]:

@@ -18,6 +18,8 @@ from whyclust.telling.lines import id_name
 
 # Columns shown beside the rows, which have no part in the clustering.
 MOST_BESIDE = 3
+# What a first column without a name is called here, and by pandas where it has written the table again.
+_NAMELESS = ("column 1", "Unnamed: 0")
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,12 @@ def read_rows(table: Table, options: Options) -> Rows:
         if name not in frame.columns:
             raise ValueError(unknown_column(name, frame.columns))
     options = column_names(options, frame.columns)
+    if _named_by_first(frame, options):
+        options = replace(options, id_column=str(frame.columns[0]))
+        notes.append(
+            f"'{options.id_column}', which has no name and another text in every row, names the rows. It is "
+            "used as a feature only if it is named in --columns."
+        )
     if options.labels is not None:
         unlabelled = frame[options.labels].isna()
         if unlabelled.any():
@@ -95,6 +103,17 @@ def read_rows(table: Table, options: Options) -> Rows:
         notes,
         table.spellings,
     )
+
+
+def _named_by_first(frame: pd.DataFrame, options: Options) -> bool:
+    """Whether the first column is what R and pandas write for the names of rows: an index without a name."""
+    first = str(frame.columns[0]) if len(frame.columns) else ""
+    if options.id_column is not None or first not in _NAMELESS:
+        return False
+    if first in (*options.columns, *options.drop, options.labels):
+        return False
+    names = frame.iloc[:, 0]
+    return names.is_unique and all(isinstance(name, str) for name in names)
 
 
 def copy_notes(rows: Rows, plan: TablePlan) -> list[str]:
