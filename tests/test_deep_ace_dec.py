@@ -604,6 +604,16 @@ class Unordered(nn.Module):
         return torch.tanh(self.last(self.first(x)))
 
 
+def hooked(layer):
+    layer.register_forward_hook(lambda module, x, out: out + 1)
+    return layer
+
+
+def tied(encoder, decoder):
+    decoder.weight = encoder.weight
+    return encoder, decoder
+
+
 @pytest.mark.parametrize(
     "pair",
     [
@@ -611,9 +621,12 @@ class Unordered(nn.Module):
         (nn.Linear(D, P), nn.Sequential(nn.Tanh(), nn.Linear(P, D))),
         (nn.Linear(D, P, bias=False), nn.Linear(P, D)),
         (Unordered(), nn.Linear(P, D)),
+        (nn.utils.spectral_norm(nn.Linear(D, P)), nn.Linear(P, D)),  # a hook sets the weights
+        (nn.Linear(D, P), hooked(nn.Linear(P, D))),
+        tied(nn.Linear(D, D), nn.Linear(D, D)),
     ],
 )
-def test_autoencoders_without_linear_ends_stay_as_they_are(pair):
+def test_autoencoders_without_linear_ends_of_their_own_stay_as_they_are(pair):
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(50, D)).astype(np.float32))
     model = ACeDeC(DCN(K, autoencoder=pair))._model(D, torch.Generator())
     before = snapshot(model)
@@ -1192,3 +1205,25 @@ def test_audited_with_the_autoencoder_of_the_base(table, monkeypatch):
     wc.audit(model, X, methods=["neon"], n_repeats=2, n_refits=2)
     assert len(count) >= 2
     assert first.random_state == 0
+
+
+def test_a_fitted_model_keeps_its_clusters_when_the_base_is_set_anew(tmp_path):
+    """As in a loop over the number of clusters, with one base."""
+    X = make_blobs(60, D, centers=3, random_state=0)[0]
+    base = DCN(3, embedding_dim=P, epochs=2, pretrain_epochs=2, batch_size=16, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ACeDeC(base, space_epochs=2).fit(X)
+    space = model._space
+    space.assign(space.rotation.detach(), torch.full((P,), 0.8))
+    wanted = model.traverse("cluster", 0, cluster=2)
+    for number in (2, 5):
+        base.set_params(n_clusters=number)
+        np.testing.assert_array_equal(model.traverse("cluster", 0, cluster=2), wanted)
+        assert len(model.hardened(X).empty_clusters_) <= 3
+        with pytest.raises(ValueError, match="cluster 4 is unknown, expected one of 0 to 2"):
+            model.sample(4)
+        with pytest.raises(ValueError, match="were changed after it was fitted"):
+            wc.save(model, tmp_path / "model.npz")
+    base.set_params(n_clusters=3)
+    assert wc.load(wc.save(model, tmp_path / "model.npz")).n_clusters == 3

@@ -265,6 +265,13 @@ def test_functions_that_want_more(augment, told):
         DCN(K, hidden=(5,), epochs=1, pretrain_epochs=1, augment=augment, random_state=0).fit(X)
 
 
+@pytest.mark.parametrize("augment", [lambda: 0, lambda **named: named["x"]])
+def test_functions_that_take_no_rows(augment):
+    with pytest.raises(TypeError, match=r"augment takes no rows, expected f\(x\) or f\(x, generator\)"):
+        checked(augment)
+    assert torch.equal(checked(lambda *rows: rows[0])(torch.ones(2, 2), generator()), torch.ones(2, 2))
+
+
 def test_functions_in_place_leave_the_data_alone():
     x = torch.rand(5, 3)
     before = x.clone()

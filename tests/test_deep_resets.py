@@ -81,6 +81,34 @@ def test_weights_are_mixed_and_centroids_placed_anew(kind, wrapped, table):
     assert [id(one) for one in forgotten] == ([id(model.centers)] if learned else [])
 
 
+@pytest.mark.parametrize("rows", [40, 33])
+def test_centroids_are_placed_in_the_embedding_of_the_mixed_weights(rows, table, monkeypatch):
+    """Batch normalisation knows the rows' means and variances of the weights before."""
+    monkeypatch.setattr(centroids.settle, "__defaults__", (16,))  # 33 rows leave one for the last block
+    model = built(DCN, batch_norm=True)
+    data = torch.from_numpy(table[:rows])
+    norms = [one for one in model.encoder.modules() if isinstance(one, torch.nn.BatchNorm1d)]
+    paces = [one.momentum for one in norms]
+    with torch.no_grad():
+        model.soft_reset(data, torch.Generator().manual_seed(7))
+        whole = data if rows == 40 else data[:32]
+        inner = copy.deepcopy(model.encoder)
+        for layer in inner:
+            if isinstance(layer, torch.nn.BatchNorm1d):
+                break
+            whole = layer(whole)
+    parts = whole.split(16)
+    np.testing.assert_allclose(
+        norms[0].running_mean, torch.stack([part.mean(dim=0) for part in parts]).mean(dim=0), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        norms[0].running_var, torch.stack([part.var(dim=0) for part in parts]).mean(dim=0), rtol=1e-5
+    )
+    assert norms
+    assert [one.momentum for one in norms] == paces
+    assert not any(one.training for one in norms)
+
+
 @pytest.mark.parametrize("share", [0.5, 0.01])
 def test_share_of_the_new_weights(share, table):
     model = built(DCN, reset_share=share)

@@ -320,10 +320,12 @@ def test_bad_input():
 
 def test_rows_that_coincide_in_the_clustered_space():
     X = [[9.0, 0.0], [9.0, 0.0], [-9.0, 1e-200], [-9.0, -1e-200]]
-    model = SubKMeans(3, n_components=1, n_init=3, random_state=0).fit(X)
+    with pytest.warns(ConvergenceWarning, match="Only 2 of 3 clusters have rows"):
+        model = SubKMeans(3, n_components=1, n_init=3, random_state=0).fit(X)
     assert np.isfinite(model.inertia_)
     assert np.array_equal(model.predict(X), model.labels_)
-    with pytest.warns(ConvergenceWarning, match="beta_ was set to 1"):
+    lost = pytest.warns(ConvergenceWarning, match="Only 1 of 2 clusters have rows")
+    with lost, pytest.warns(ConvergenceWarning, match="beta_ was set to 1"):
         SubKMeans(2, random_state=0).fit(1e-200 * np.eye(2))
 
 

@@ -1,5 +1,6 @@
 """SubKMeans: k-means and the subspace in which its clusters differ (Mautz et al., KDD 2017)."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,6 +14,7 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.cluster import kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -201,6 +203,14 @@ class SubKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.labels_ = distances.argmin(axis=1)
         self.inertia_ = self._cost(X, distances)
         self.beta_ = inverse_mean_margin(distances)
+        in_use = len(np.unique(self.labels_))
+        if in_use < self.n_clusters:
+            warnings.warn(
+                f"Only {in_use} of {self.n_clusters} clusters have rows: rows that differ agree in the "
+                "subspace. Take fewer clusters, or more n_components.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _run(self, X: FloatArray, price: float, random_state: np.random.RandomState) -> _Split:

@@ -253,7 +253,7 @@ class DeepClusterer(
         embedded = self._over_rows(self.model_.embed, table)
         self._n_features_out = embedded.shape[1]
         self.cluster_centers_ = self.model_.cluster_centers().detach().cpu().numpy().copy()
-        self.cluster_spreads_ = spreads(embedded, self.labels_, self.n_clusters)
+        self.cluster_spreads_ = spreads(embedded, self.labels_, self._n_found)
 
     def _keeper(self, data: Tensor, seed: int) -> Keeper | None:
         if self.checkpoint is None:
@@ -296,7 +296,7 @@ class DeepClusterer(
     def _complaints(self) -> Iterator[str]:
         """Sentences of what went wrong in a fit that is over."""
         left = self._collapse()
-        if self.n_clusters == 1:
+        if self._n_found == 1:
             return
         if left:
             yield (
@@ -307,11 +307,11 @@ class DeepClusterer(
 
     def _collapse(self) -> str:
         """Take note of empty clusters; what is left, if there are any, or if one holds nearly all rows."""
-        counts = np.bincount(self.labels_, minlength=self.n_clusters)
+        counts = np.bincount(self.labels_, minlength=self._n_found)
         self.empty_clusters_ = np.flatnonzero(counts == 0)
         share = counts.max() / counts.sum()
         if len(self.empty_clusters_) or share > _SWALLOWED:
-            told = f"{len(self.empty_clusters_)} of {self.n_clusters} clusters are empty"
+            told = f"{len(self.empty_clusters_)} of {self._n_found} clusters are empty"
             return f"{told} and the largest holds {share:.0%} of the rows"
         return ""
 

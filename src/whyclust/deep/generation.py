@@ -15,12 +15,16 @@ from whyclust._checks import positive, whole_number
 class Generative:
     """What a clustering with a decoder can show of its clusters."""
 
-    n_clusters: int
     # The shape of a row that is an image; what is made for tables has none.
     image_shape: tuple[int, int, int] | None = None
     cluster_centers_: NDArray
     cluster_spreads_: NDArray
     empty_clusters_: NDArray
+
+    @property
+    def _n_found(self) -> int:
+        """Clusters of the fit: `n_clusters` may be set anew after it."""
+        return len(self.cluster_centers_)
 
     def decode(self, Z: ArrayLike) -> NDArray:
         """Return the rows that points of the embedding stand for."""
@@ -92,8 +96,8 @@ class Generative:
 
     def _known(self, cluster: Any) -> int:
         number = isinstance(cluster, (int, np.integer)) and not isinstance(cluster, bool)
-        if not number or not 0 <= cluster < self.n_clusters:
-            raise ValueError(f"cluster {cluster!r} is unknown, expected one of 0 to {self.n_clusters - 1}.")
+        if not number or not 0 <= cluster < self._n_found:
+            raise ValueError(f"cluster {cluster!r} is unknown, expected one of 0 to {self._n_found - 1}.")
         return int(cluster)
 
 

@@ -85,7 +85,7 @@ class ShowsSpaces(DeepClusterer):
         result.n_changed_ = int((result.labels_ != before).sum())
         result._describe_clusters(result._checked(X, reset=False))
         left = result._collapse()
-        if left and left != known and self.n_clusters > 1:
+        if left and left != known and self._n_found > 1:
             told = f"The clusters have collapsed in hardening: {left}. Keep the soft weights."
             warnings.warn(told, UserWarning, stacklevel=2)
         return result

@@ -82,7 +82,7 @@ def _refuse_other_settings(estimator: Any, description: dict[str, Any], arrays: 
         {name: tensor.shape for name, tensor in model.named_parameters()}
         for model in (estimator.model_, again)
     )
-    if fitted != described:
+    if fitted != described or twin.n_clusters != len(estimator.cluster_centers_):
         raise ValueError(
             f"The settings of this {type(estimator).__name__} were changed after it was fitted (set_params) "
             "and do not describe its network, expected those of the fit: set them back, or fit it again."

@@ -189,7 +189,7 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
 
     def _complaints(self) -> Iterator[str]:
         yield from super()._complaints()
-        if self.n_clusters == 1 or len(self.empty_clusters_):
+        if self._n_found == 1 or len(self.empty_clusters_):
             return  # there is nothing to tell apart, or it has been told
         for dims, told in ((self.cluster_dims_, "shared"), (self.shared_dims_, "cluster")):
             if not len(dims):

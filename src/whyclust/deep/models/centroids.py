@@ -126,6 +126,7 @@ class CentroidModel(DeepModel):
         initialise(fresh, generator)
         for ours, new in zip(self.encoder.parameters(), fresh.parameters(), strict=True):
             ours.data.lerp_(new.data, self.settings.reset_share)
+        settle(self.encoder, data)
         z = rows_encoded(self, data)
         self.cluster_points(z, generator, starts=self.kmeans_starts)
         self.space.begin_again(z)
@@ -254,6 +255,25 @@ def rows_encoded(model: DeepModel, data: Tensor, block: int = 4096) -> Tensor:
     """The encoder's output for all rows, block by block."""
     encoder: Any = model.encoder
     return torch.cat([encoder(part) for part in data.split(block)])
+
+
+def settle(encoder: nn.Module, data: Tensor, block: int = 4096) -> None:
+    """Give batch normalisation the means and variances that rows have with the weights as they are now."""
+    norms = [one for one in encoder.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
+    paces = [(one, one.momentum, one.training) for one in norms if one.track_running_stats]
+    if not paces:
+        return
+    for one, _, _ in paces:
+        one.reset_running_stats()
+        one.momentum = None  # the mean of all blocks
+        one.train()
+    with torch.no_grad():
+        for part in data.split(block):
+            if len(part) > 1:  # one row has no variance
+                encoder(part)
+    for one, momentum, training in paces:
+        one.momentum = momentum
+        one.train(training)
 
 
 def k_means(points: Tensor, n_clusters: int, **settings: Any) -> tuple[Tensor, Tensor]:

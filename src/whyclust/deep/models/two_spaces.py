@@ -348,8 +348,9 @@ def whiten(model: CentroidModel, data: Tensor) -> None:
     direction of the embedding says nothing, but k-means goes by it. Needs linear layers at both places; an
     autoencoder without them stays as it is.
     """
-    last, first = _linear(model.autoencoder.encoder, -1), _linear(model.autoencoder.decoder, 0)
-    if last is None or first is None:
+    whole = model.autoencoder
+    last, first = _linear(whole.encoder, -1), _linear(whole.decoder, 0)
+    if last is None or first is None or not (_stands_alone(whole, last) and _stands_alone(whole, first)):
         return
     z = rows_encoded(model, data).double()
     refuse_infinite(z)
@@ -365,6 +366,17 @@ def whiten(model: CentroidModel, data: Tensor) -> None:
     first.weight.data.copy_(inverse @ down)
     last.bias.data.copy_(up @ (last.bias.data.double() - mean))
     last.weight.data.copy_(up @ weight)
+
+
+def _stands_alone(whole: nn.Module, layer: nn.Linear) -> bool:
+    """Whether weights of the layer are used there alone, and nothing else sets or follows them.
+
+    Hooks may compute them (spectral norm); a decoder may share an encoder's.
+    """
+    own = {id(tensor) for tensor in layer.parameters()}
+    places = whole.named_modules(remove_duplicate=False)
+    users = [one for _, one in places if own & {id(tensor) for tensor in one.parameters(recurse=False)}]
+    return len(users) == 1 and not (layer._forward_hooks or layer._forward_pre_hooks)
 
 
 def _linear(module: nn.Module, place: int) -> nn.Linear | None:

@@ -168,7 +168,7 @@ def _unusual(view: Tensor) -> str:
 def _drawing(given: Callable[..., Any]) -> Augmentation:
     """The function, called with the generator where it wants one."""
     try:
-        parameters = inspect.signature(given).parameters.values()
+        parameters = list(inspect.signature(given).parameters.values())
     except (TypeError, ValueError):  # some functions of C have no signature
         return lambda x, generator: given(x)
     empty = inspect.Parameter.empty
@@ -183,6 +183,8 @@ def _drawing(given: Callable[..., Any]) -> Augmentation:
             f"augment wants {', '.join(wanted)} besides the rows, expected f(x) or f(x, generator): "
             "functools.partial gives a function the rest of what it wants."
         )
+    if not taken and not any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters):
+        raise TypeError("augment takes no rows, expected f(x) or f(x, generator).")
     if by_name:
         return lambda x, generator: given(x, generator=generator)
     if any(one.default is empty or one.name == "generator" for one in taken[1:]):
