@@ -243,12 +243,37 @@ def test_more_starts_are_no_worse(blobs):
     assert costs[0] >= costs[1] >= costs[2]
 
 
-def test_an_empty_cluster_takes_the_farthest_row(monkeypatch):
-    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [9.0, 9.0]])
-    first = lambda rows, n_clusters, random_state: (None, np.zeros(n_clusters, dtype=int))  # noqa: E731
+def begin_at(monkeypatch, *chosen):
+    """The first centres are these rows."""
+    first = lambda rows, n_clusters, random_state: (None, np.array(chosen))  # noqa: E731
     monkeypatch.setattr(sub_k_means, "kmeans_plusplus", first)
-    model = SubKMeans(2, n_init=1, random_state=0).fit(X)
-    assert model.labels_[3] != model.labels_[0] == model.labels_[1] == model.labels_[2]
+
+
+def test_an_empty_cluster_takes_the_farthest_row(monkeypatch):
+    """After one iteration, since later ones would repair another choice."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [9.0, 9.0]])
+    begin_at(monkeypatch, 0, 0)  # of two centres at one place the first gets all rows
+    model = SubKMeans(2, n_components=2, n_init=1, max_iter=1, random_state=0).fit(X)
+    np.testing.assert_allclose(model.cluster_centers_, [[1 / 3, 1 / 3], [9.0, 9.0]], rtol=1e-12)
+    assert model.labels_.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "max_iter", "n_iter", "centres"),
+    [
+        ((1, 4), 300, 1, [1.0, 10.0]),  # no row changes its cluster
+        ((0, 1), 300, 2, [1.0, 10.0]),  # 0 | 1 2 9 10 11, then 0 1 2 | 9 10 11
+        ((0, 1), 2, 2, [1.0, 10.0]),
+        ((0, 1), 1, 1, [0.0, 6.6]),  # stopped before the end
+    ],
+)
+def test_a_start_ends_when_no_row_changes_its_cluster(monkeypatch, chosen, max_iter, n_iter, centres):
+    begin_at(monkeypatch, *chosen)
+    X = np.array([0.0, 1.0, 2.0, 9.0, 10.0, 11.0])[:, None]
+    model = SubKMeans(2, n_init=1, max_iter=max_iter, random_state=0).fit(X)
+    assert model.n_iter_ == n_iter
+    np.testing.assert_allclose(model.cluster_centers_[:, 0], centres, atol=1e-12)
+    assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_deterministic_and_global_generator_untouched(blobs):

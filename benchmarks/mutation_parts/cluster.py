@@ -178,6 +178,18 @@ CLUSTER = (
         "test_sub_k_means.py -k behind_the_rotation",
     ),
     Mutation(
+        "SubKMeans goes on where no row moves",
+        "if np.array_equal(labels, before):",
+        "if False:",
+        "test_sub_k_means.py -k no_row_changes",
+    ),
+    Mutation(
+        "an empty cluster takes the nearest row",
+        "fill_empty_clusters(labels, nearest,",
+        "fill_empty_clusters(labels, -nearest,",
+        "test_sub_k_means.py -k farthest",
+    ),
+    Mutation(
         "clusters without a valley stand apart",
         "return valley * back * (self.sizes >= SMALLEST)",
         "return back * (self.sizes >= SMALLEST)",
