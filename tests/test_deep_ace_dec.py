@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 import whyclust as wc  # noqa: E402
 from whyclust.cluster import SubKMeans  # noqa: E402
 from whyclust.deep import DCN, DEC, DKM, IDEC, ACeDeC, AutoencoderKMeans, CNet, showing_spaces  # noqa: E402
-from whyclust.deep.models import centroids  # noqa: E402
+from whyclust.deep.models import centroids, two_spaces  # noqa: E402
 from whyclust.deep.models.two_spaces import TwoSpaces, random_rotation, random_weights, whiten  # noqa: E402
 from whyclust.deep.training.loop import train  # noqa: E402
 from whyclust.deep.training.phases import Batch, snapshot  # noqa: E402
@@ -561,6 +561,27 @@ def test_the_best_of_random_beginnings_is_taken(rows, monkeypatch):
         np.testing.assert_allclose(model.centers[k], space.fixed[labels == k].mean(dim=0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_random_beginnings_are_compared_by_equation_5(monkeypatch, order):
+    """Both terms are means over rows. That of the shared space alone would prefer the other beginning."""
+    size = 1.75**0.5
+    X = torch.tensor([[across, down] for across in (-1.0, 1.0) for down in (-size, 0.0, size)])
+    # Squares are 6 and 7 in all; the second column has 1.75 of its 7 within two clusters. So those of the
+    # first column cost (0.01 · 7 + 0.01 · 6 + 0.81 · 7) / 6 = 0.967, and those of the second
+    # (0.81 · 1.75 + 0.01 · 6 + 0.81 · 6 + 0.01 · 7) / 6 = 1.068.
+    beginnings = [torch.tensor([0.9, 0.1]), torch.tensor([0.1, 0.9])]
+    left = [beginnings[number] for number in order]
+    monkeypatch.setattr(two_spaces, "random_weights", lambda width, generator: left.pop(0))
+    monkeypatch.setattr(two_spaces, "random_rotation", lambda width, generator: torch.eye(width))
+    base = DCN(2, autoencoder=(nn.Linear(2, 2), nn.Linear(2, 2)))
+    model = ACeDeC(base, start="random", starts=2)._model(2, torch.Generator())
+    with torch.no_grad():
+        model.space.begin_at_random(model, X, torch.Generator().manual_seed(0))
+    assert not left
+    np.testing.assert_allclose(model.space.cluster_weights.detach(), [0.9, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(np.sort(model.centers, axis=0), [[-1.0, 0.0], [1.0, 0.0]], atol=1e-6)
+
+
 @pytest.mark.parametrize("shape", [None, (1, 2, 2)])
 def test_whitening_changes_nothing_but_the_embedding(shape):
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(50, D)).astype(np.float32)) * 3 + 5
@@ -741,6 +762,26 @@ def test_a_dimension_on_the_border_is_in_one_space_only(fitted, monkeypatch):
     assert fitted.shared_dims_.tolist() == [4, 1]
 
 
+def test_a_dimension_on_the_border_stays_in_its_space_when_hardened(fitted, table, monkeypatch):
+    for module in (showing_spaces, two_spaces):
+        monkeypatch.setattr(module, "SHARED", 0.5)
+    model = copy.deepcopy(fitted)
+    model.model_.space.scores.data.copy_(torch.tensor([0.0, 2.0, -2.0, -1e-6, 1e-6]))  # the sigmoid of 0 is ½
+    assert model.cluster_weights_[0] == 0.5
+    assert sorted(model.cluster_dims_) == [0, 1, 4]
+    assert model.hardened(table).cluster_weights_.tolist() == [1.0, 1.0, 0.0, 0.0, 1.0]
+
+
+def test_the_spread_of_an_embedding_far_from_zero_keeps_its_digits():
+    space = TwoSpaces(P, ACeDeC(DCN(K)), torch.Generator())
+    space.assign(torch.eye(P), torch.full((P,), 0.5))
+    z = (random(0, 500, P) + 3000.0).float()
+    mean, covariance = space.spread(z)
+    exact = z.double().numpy()
+    np.testing.assert_allclose(mean.detach(), exact.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(covariance.detach(), np.cov(exact.T, bias=True), rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_rows_from_one_space(fitted, table, hard):
     model = fitted.hardened(table) if hard else fitted
@@ -902,6 +943,16 @@ def test_collapsed_spaces_are_told(fitted, weight, told):
     (sentence,) = model._complaints()
     assert re.search(f"spaces have collapsed: all 5 dimensions .* are {told}", sentence)
     assert not list(fitted._complaints())
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.9])
+def test_of_collapsed_clusters_and_spaces_the_clusters_alone_are_told(fitted, weight):
+    """Spaces tell clusters apart: where one is empty, that is what went wrong."""
+    model = copy.deepcopy(fitted)
+    model.model_.space.assign(torch.eye(5), torch.full((5,), weight))
+    model.labels_ = np.where(model.labels_ == 2, 0, model.labels_)
+    (sentence,) = model._complaints()
+    assert sentence.startswith("The clusters have collapsed: 1 of 3 clusters are empty")
 
 
 @pytest.mark.parametrize("weight", [0.5, 0.9])

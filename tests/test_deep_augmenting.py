@@ -202,6 +202,17 @@ def test_replaced_values_are_those_that_the_column_takes():
     assert bool(((found >= 0) & (found < 400))[whole].all())
 
 
+def test_replaced_values_come_from_any_row_each_from_its_own():
+    """All rows of a batch are as probable, whatever other columns and rows were replaced by."""
+    x = torch.arange(4).double()[:, None].expand(4, 5000)
+    donors = MaskAndJitter(share=1 - 1e-9, scale=0.0)(x, generator()).numpy()
+    for row in donors:  # five standard errors
+        np.testing.assert_allclose(np.bincount(row.astype(int), minlength=4) / 5000, 0.25, atol=0.031)
+    for row, other in ((0, 1), (1, 2), (2, 3), (0, 3)):
+        assert np.mean(donors[row] == donors[other]) == pytest.approx(0.25, abs=0.031)
+    assert np.mean(donors[:, 1:] == donors[:, :-1]) == pytest.approx(0.25, abs=0.016)
+
+
 def test_noise_has_the_scale_of_the_columns():
     scales = torch.tensor([0.1, 1.0, 50.0, 0.0]).double()
     x = random(0, 4000, 4) * scales + 3.0

@@ -140,6 +140,18 @@ def test_noise_is_what_is_ignored():
     assert sizes[2:].sum() > 0.9 * sizes.sum()
 
 
+def test_groups_are_of_columns_as_they_were_named():
+    """Names that are given with an array are those that groups are made of."""
+    model = fitted()[0]
+    plain = wc.explain(model, X, space="shared").values
+    named = {"space": "shared", "feature_names": list("pqrst")}
+    found = wc.explain(model, X, groups={"both": ["p", "s"]}, **named)
+    assert list(found.feature_names) == ["both", "q", "r", "t"]
+    expected = np.c_[plain[:, 0] + plain[:, 3], plain[:, [1, 2, 4]]]
+    np.testing.assert_allclose(found.values, expected, rtol=1e-12, atol=1e-12 * np.abs(plain).max())
+    assert list(wc.explain(model, X, **named).feature_names) == list("pqrst")
+
+
 def test_channels_of_a_pixel_are_summed_in_pictures():
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     images = np.random.default_rng(0).normal(size=(30, 48))

@@ -250,6 +250,36 @@ DEEP = (
         "test_deep_ace_dec.py -k random_beginnings",
     ),
     Mutation(
+        "random beginnings are compared by a sum and a mean",
+        "cost = float(self.squares(model, z) + self.shared(z).square().sum() / len(z))",
+        "cost = float(self.squares(model, z) + self.shared(z).square().sum())",
+        "test_deep_ace_dec.py -k beginnings_are_compared",
+    ),
+    Mutation(
+        "hardening takes a dimension on the border away",
+        "weights = (1.0 - soft <= SHARED).to(soft)",
+        "weights = (1.0 - soft < SHARED).to(soft)",
+        "test_deep_ace_dec.py -k on_the_border",
+    ),
+    Mutation(
+        "the spread of an embedding far from zero loses digits",
+        "turned = (z @ self.rotation).double()",
+        "turned = z @ self.rotation",
+        "test_deep_ace_dec.py -k keeps_its_digits",
+    ),
+    Mutation(
+        "spaces are blamed for clusters that are empty",
+        " or len(self.empty_clusters_):",
+        ":",
+        "test_deep_ace_dec.py -k clusters_alone_are_told",
+    ),
+    Mutation(
+        "groups of what is ignored forget the names that were given",
+        '_names(net, table, options["feature_names"])',
+        "_names(net, table, None)",
+        "test_deep_ignored.py -k groups",
+    ),
+    Mutation(
         "a rotation that is not one",
         "torch.linalg.matrix_exp(half - half.T)",
         "torch.linalg.matrix_exp(half + half.T)",
@@ -290,6 +320,18 @@ DEEP = (
         "self.scale * x.std(dim=0, correction=0) * noise",
         "self.scale * noise",
         "test_deep_augmenting.py -k noise_has",
+    ),
+    Mutation(
+        "all values of a row are replaced by those of one other",
+        "torch.randint(len(x), x.shape, generator=generator)",
+        "torch.randint(len(x), (len(x), 1), generator=generator).expand(x.shape)",
+        "test_deep_augmenting.py -k come_from_any_row",
+    ),
+    Mutation(
+        "no value is replaced by the last row's",
+        "torch.randint(len(x), x.shape, generator=generator)",
+        "torch.randint(max(1, len(x) - 1), x.shape, generator=generator)",
+        "test_deep_augmenting.py -k come_from_any_row",
     ),
     Mutation(
         "a function in place changes the data",
