@@ -573,3 +573,153 @@ def test_the_report_shows_images_of_what_is_ignored(ten, tmp_path):
     assert used.split("What each cluster uses</h3>")[1].count("<figure>") == 8
     assert section.count("<figure>") == 8
     assert "The 8 largest clusters are shown; 2 others are not." in section
+
+
+# --- which point, side, direction and cluster it is ---------------------------------------------------
+
+
+def rows_of(drawn, coordinates):
+    """The row of each point that is drawn, told by a coordinate in which all rows differ."""
+    found = np.empty(len(drawn), dtype=int)
+    found[np.argsort(drawn)] = np.argsort(coordinates)
+    np.testing.assert_allclose(drawn, coordinates[found], atol=1e-5)
+    return found
+
+
+def percent(pattern, told):
+    """The number in a sentence, which was rounded."""
+    return float(re.fullmatch(pattern, told)[1])
+
+
+def beside_ways(figure):
+    """The axes on which a traversal draws rows and crosses."""
+    return next(axis for axis in figure.axes if axis.get_ylabel().startswith("cluster space"))
+
+
+def labels_by_colour(axis):
+    """What the legend calls each point."""
+    (legend,) = axis.figure.legends
+    known = {
+        matplotlib.colors.to_rgb(handle.get_color()): text.get_text()
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
+    }
+    (points,) = axis.collections
+    return np.array([known[tuple(colour[:3])] for colour in points.get_facecolors()])
+
+
+def test_points_have_the_colour_of_their_own_label(synth):
+    deep = synth[-1]
+    turned = deep.turned(synth[:-1].transform(TABLE))
+    given = np.array([f"kind {kind}" for kind in KINDS])
+    left, right, _ = wc.plots.spaces(synth, TABLE, labels=given).axes
+    rows = rows_of(drawn_points(left)[:, 0], turned[:, deep.cluster_dims_[0]])
+    assert (labels_by_colour(left) == given[rows]).all()
+    assert (labels_by_colour(right) == given[rows]).all()  # which has them in the same order
+    beside = beside_ways(wc.plots.traversal(synth, TABLE, labels=given))
+    rows = rows_of(drawn_points(beside)[:, 1], turned[:, deep.cluster_dims_[0]])
+    assert (labels_by_colour(beside) == given[rows]).all()
+
+
+@pytest.fixture(scope="module")
+def stretched(synth):
+    """Rows vary three times as much in one of three shared dimensions."""
+    whole = copy.deepcopy(synth)
+    deep = whole[-1]
+    deep.model_.space.turn.weight.data[:, 3] *= 3.0
+    turned = deep.turned(whole[:-1].transform(TABLE)).astype(float)
+    deep.turned_mean_, deep.turned_covariance_ = turned.mean(axis=0), np.cov(turned.T, bias=True)
+    assert sorted(deep.shared_dims_) == [1, 3, 4]
+    return whole, turned
+
+
+def test_directions_have_their_share_of_the_variance(stretched):
+    model, turned = stretched
+    right = wc.plots.spaces(model, TABLE).axes[1]
+    shares = drawn_points(right).var(axis=0) / turned[:, [1, 3, 4]].var(axis=0).sum()
+    assert shares[0] > 0.6
+    for number, told in enumerate((right.get_xlabel(), right.get_ylabel())):
+        found = percent(rf"direction {number + 1} \((\d+)% of its variance\)", told)
+        assert found == pytest.approx(100 * shares[number], abs=0.51)
+
+
+def test_the_way_along_another_direction(stretched):
+    """Points, crosses and words are all of the direction that was asked for."""
+    model, turned = stretched
+    asked = {"component": 1, "clusters": [0, 1], "steps": 3, "extent": 1.5}
+    beside = beside_ways(wc.plots.traversal(model, TABLE, **asked))
+    shared = turned[:, [1, 3, 4]] - turned[:, [1, 3, 4]].mean(axis=0)
+    direction = np.linalg.svd(shared, full_matrices=False)[2][1]
+    points, dim = drawn_points(beside), int(np.argmax(model[-1].cluster_weights_))
+    expected = shared[rows_of(points[:, 1], turned[:, dim])] @ direction
+    np.testing.assert_allclose(points[:, 0], expected * np.sign(expected @ points[:, 0]), atol=1e-4)
+    assert len(beside.lines) == 4  # black on white, of two clusters
+    for crosses in beside.lines:
+        steps = np.diff(crosses.get_xdata())
+        np.testing.assert_allclose(steps, 1.5 * expected.std(), rtol=1e-4)
+    share = expected.var() / shared.var(axis=0).sum()
+    found = percent(r"shared space: direction 2 \((\d+)% of its variance\)", beside.get_xlabel())
+    assert found == pytest.approx(100 * share, abs=0.51)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "largest"),
+    [("synth", [90, 20, 70, 60], [0, 2, 3]), ("ten", [9, 80, 8, 70, 7, 60, 6, 50, 5, 5], [0, 1, 3, 5, 7])],
+)
+def test_the_largest_clusters_are_followed(request, name, sizes, largest):
+    model = copy.deepcopy(request.getfixturevalue(name))
+    X = TABLE if name == "synth" else DIGITS
+    deep = model[-1] if name == "synth" else model
+    deep.labels_ = np.repeat(np.arange(len(sizes)), sizes)
+    figure = wc.plots.traversal(model, X, steps=2, image_shape=None if name == "synth" else (8, 8))
+    assert sorted(text.get_text() for text in beside_ways(figure).texts) == [
+        f"cluster {cluster}" for cluster in largest
+    ]
+
+
+def test_bars_of_weights_are_in_the_colour_of_their_space(synth):
+    """Weights of 0.95, 0.9 | 0.53, 0.51 and 0.5: above 0.55 is the cluster space."""
+    bars = wc.plots.spaces(synth, TABLE).axes[2]
+    (border,) = bars.lines
+    np.testing.assert_allclose(border.get_ydata(), 0.55)
+    found = {part.get_label(): [bar.get_height() for bar in part] for part in bars.containers}
+    assert set(found) == {"cluster space", "shared space"}
+    np.testing.assert_allclose(found["cluster space"], [0.95, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(found["shared space"], [0.53, 0.51, 0.5], rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def both_sides(digits):
+    """Shares of the relevance of 20 rows, by the title of the side."""
+    values = [wc.explain(digits, DIGITS, space=space).values[:20] for space in ("cluster", "shared")]
+    shares = [one / np.abs(one).sum(axis=1, keepdims=True) for one in values]
+    return dict(zip(("What the clustering uses", "What it ignores"), shares, strict=True))
+
+
+def test_columns_that_are_large_on_one_side_are_drawn(digits, both_sides):
+    """And not those of the largest sum; bars are of the side above them."""
+    sizes = np.abs(list(both_sides.values()))
+    order, summed = (np.argsort(-one, axis=1)[:, :12] for one in (sizes.max(axis=0), sizes.sum(axis=0)))
+    row = next(row for row in range(20) if set(order[row]) != set(summed[row]))
+    figure = wc.plots.used_and_ignored(digits, DIGITS, row)
+    assert [axis.get_title() for axis in figure.axes] == list(both_sides)
+    for axis in figure.axes:
+        expected = both_sides[axis.get_title()][row, order[row]]
+        np.testing.assert_allclose([bar.get_width() for bar in axis.patches], expected, atol=1e-5)
+        found = percent(r".*\(drawn: (\d+)% of it\)", axis.get_xlabel())
+        assert found == pytest.approx(100 * np.abs(expected).sum(), abs=0.51)
+
+
+def test_both_heat_maps_have_the_colours_of_the_larger_one(digits, both_sides):
+    largest = np.abs(list(both_sides.values())).max(axis=2)
+    for side in (0, 1):
+        row = int(np.argmax(largest[side] - largest[1 - side]))
+        assert largest[side, row] > 1.1 * largest[1 - side, row]
+        maps = wc.plots.used_and_ignored(digits, DIGITS, row, image_shape=(8, 8)).axes[1:3]
+        assert [axis.get_title() for axis in maps] == list(both_sides)
+        for axis in maps:
+            drawn = axis.images[0]
+            np.testing.assert_allclose(
+                drawn.get_array().ravel(), both_sides[axis.get_title()][row], atol=1e-5
+            )
+            limits = [-largest[side, row], largest[side, row]]
+            np.testing.assert_allclose(drawn.get_clim(), limits, rtol=1e-4)
