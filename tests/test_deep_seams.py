@@ -460,7 +460,9 @@ def test_parameters_are_declared_once():
     assert "Attributes\n----------\nlabels_ : ndarray" in Longer.__doc__
 
 
-@pytest.mark.parametrize("kind", [getattr(whyclust.deep, name) for name in whyclust.deep.__all__])
+@pytest.mark.parametrize(
+    "kind", [one for name in whyclust.deep.__all__ if hasattr(one := getattr(whyclust.deep, name), "fit")]
+)
 def test_every_parameter_is_described(kind):
     described = [line.split(" : ")[0] for line in kind.__doc__.splitlines() if line[:1].strip()]
     for name in kind.declared:

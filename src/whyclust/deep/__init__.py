@@ -23,8 +23,7 @@ from whyclust.deep.models.dec import DEC, IDEC
 from whyclust.deep.models.dkm import DKM
 from whyclust.deep.models.idc import IDC
 from whyclust.deep.models.tell import TELL
-from whyclust.deep.training.augmenting import MaskAndJitter as MaskAndJitter
-from whyclust.deep.training.augmenting import TurnAndShift as TurnAndShift
+from whyclust.deep.training.augmenting import MaskAndJitter, TurnAndShift
 from whyclust.network import torch_stored_trunk as _stored_trunk  # noqa: F401  (registers what files keep of encoders)
 from whyclust.network.torch_stored_layers import stored_layer as stored_layer
 
@@ -39,4 +38,6 @@ __all__ = [
     "AutoencoderKMeans",
     "CNet",
     "ClusteringModule",
+    "MaskAndJitter",
+    "TurnAndShift",
 ]
