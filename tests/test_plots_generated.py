@@ -71,7 +71,7 @@ def test_images_are_drawn_as_images():
     module = ClusteringModule(3, epochs=1, random_state=0).fit(X)
     assert len(wc.plots.decoded_centers(module, image_shape=(8, 8)).axes) == 3
     wide = wc.plots.decoded_centers(module)  # as a table: only the columns that differ most
-    kept = {int(label.get_text().split()[1]) for label in wide.axes[0].get_xticklabels()}
+    kept = {int(label.get_text()[1:]) for label in wide.axes[0].get_xticklabels()}
     assert kept == set(np.argsort(-module.cluster_centers_.std(axis=0), kind="stable")[:60].tolist())
 
 

@@ -249,12 +249,13 @@ def table_in(
 ) -> Any:
     """Rows as colours: how far each is above or below the mean of the data, in standard deviations.
 
+    Those of columns that hardly vary are taken for larger (see `usual`), else they would be all that is seen.
     Lines part the rows after each so many that belong `together`. Of many columns those are drawn that
     differ most between the rows.
     """
     columns = column_names(model, feature_names, rows.shape[1])
     mean, deviations = usual(model)
-    colours = (rows - mean) / np.where(deviations > 0, deviations, 1.0)
+    colours = (rows - mean) / deviations
     axis = figure.subplots()
     if len(columns) > _MOST_COLUMNS:
         kept = np.sort(np.argsort(-colours.std(axis=0), kind="stable")[:_MOST_COLUMNS])

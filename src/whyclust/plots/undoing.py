@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# The least deviation of a column, as a part of the median of all columns that vary.
+_LEAST = 0.1
+
 
 def refuse_one_way(model: Any) -> None:
     """Raise if a step before the clustering cannot be undone."""
@@ -29,15 +32,22 @@ def undone(model: Any, rows: NDArray) -> NDArray:
 
 
 def usual(model: Any) -> tuple[NDArray, NDArray]:
-    """Mean and standard deviation of the table's columns.
+    """Mean of the table's columns, and the standard deviation that their decoded values are measured by.
+
+    A decoder errs by about as much in all columns that it was trained on. In one that hardly varies the error
+    would be many deviations, and look like what matters most: so none is below a part of the usual one. This
+    is so for the columns as the model has them, where a scaler has given all of them the same unit.
 
     Steps that mix columns are taken to give uncorrelated ones, as PCA does: squares of deviations add up.
     """
     deep = steps_of(model)[-1]
     mean, deviations = np.asarray(deep.feature_means_), np.asarray(deep.feature_deviations_)
+    varying = deviations[deviations > 0]
+    deviations = np.maximum(deviations, _LEAST * np.median(varying) if len(varying) else 1.0)
     center = undone(model, mean[None])
     moved = undone(model, mean + np.diag(deviations))
-    return center[0], np.sqrt(((moved - center) ** 2).sum(axis=0))
+    found = np.sqrt(((moved - center) ** 2).sum(axis=0))
+    return center[0], np.where(found > 0, found, 1.0)
 
 
 def steps_of(model: Any) -> list[Any]:
@@ -67,4 +77,4 @@ def column_names(model: Any, given: Sequence[str] | None, n_columns: int) -> lis
     names = [str(name) for name in (given if given is not None else known if known is not None else [])]
     if given is not None and len(names) != n_columns:
         raise ValueError(f"feature_names has {len(names)} names, but rows have {n_columns} columns.")
-    return names if len(names) == n_columns else [f"column {column}" for column in range(n_columns)]
+    return names if len(names) == n_columns else [f"x{column}" for column in range(n_columns)]

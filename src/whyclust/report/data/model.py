@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.network.models import last_step
-from whyclust.plots.undoing import refuse_one_way, undone
+from whyclust.plots.undoing import refuse_one_way, undone, usual
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
@@ -49,7 +49,7 @@ class _Rows:
         self.explanation, self.model = explanation, model
         data = np.asarray(explanation.data, dtype=float).reshape(len(explanation), -1)
         self.low, self.high = float(np.nanmin(data)), float(np.nanmax(data))
-        self.spread = np.nanstd(data, axis=0)
+        self.deviations = usual(model)[1]
         self.pictured = bool(explanation.kind.item_shape)
 
     def __call__(self, rows: NDArray) -> NDArray:
@@ -69,7 +69,7 @@ class _Rows:
                 for place, row in enumerate(rows, start=1)
             ]
             return {"told": told, "pictures": shown}
-        moved = np.ptp(rows, axis=0) / np.where(self.spread > 0, self.spread, 1.0)
+        moved = np.ptp(rows, axis=0) / self.deviations
         order = np.argsort(-moved, kind="stable")[:COLUMNS]
         columns = [
             {"name": self.explanation.feature_names[column], "values": rows[:, column].tolist()}
