@@ -4,6 +4,7 @@ import copy
 import re
 import warnings
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import matplotlib
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from whyclust.deep import DCN, ACeDeC
 from whyclust.explaining.ignored import ignored, share_of_shared
@@ -315,6 +317,25 @@ def test_many_columns_and_images(digits):
         np.testing.assert_allclose(drawn.ravel(), values / np.abs(values).sum(), atol=1e-5)
 
 
+def test_axes_of_both_sides_can_be_read(digits):
+    figure = wc.plots.used_and_ignored(digits, DIGITS, 30)
+    FigureCanvasAgg(figure).draw()
+    for axis in figure.axes:
+        low, high = axis.get_xlim()
+        shown = [one for one in axis.get_xticklabels() if low <= one.get_position()[0] <= high]
+        boxes = [one.get_window_extent() for one in shown]
+        assert all(one.x1 + 5 < two.x0 for one, two in pairwise(boxes))
+
+
+def test_rows_by_name_and_counted_from_the_end(synth):
+    named = TABLE.set_axis([f"w{row}" for row in range(240)])
+    titles = [wc.plots.used_and_ignored(synth, named, row).get_suptitle() for row in ("w3", -1)]
+    assert [title.split(",")[0] for title in titles] == ["Row w3", "Row w239"]
+    for rows in (["w3", "w239"], [3, -1], (3, 239)):
+        labels = wc.plots.reconstructions(synth, named, rows=rows).axes[0].get_yticklabels()
+        assert [one.get_text().split(", ")[1] for one in labels[::3]] == ["row w3: input", "row w239: input"]
+
+
 # --- what is refused --------------------------------------------------------------------------------
 
 PLOTS = [
@@ -343,13 +364,16 @@ def test_wrong_input(draw, synth):
 
 
 def test_rows_out_of_range(synth):
-    for rows in ([240], [-1], [0.5], ["a"], []):
-        with pytest.raises(ValueError, match="expected positions from 0 to 239"):
-            wc.plots.reconstructions(synth, TABLE, rows=rows)
-    with pytest.raises(ValueError, match="row=240, expected a position from 0 to 239"):
-        wc.plots.used_and_ignored(synth, TABLE, 240)
-    with pytest.raises(ValueError, match=r"row=.*expected a position"):
+    for rows in ([240], [-241], [0.5], [[1, 2]], True, None, []):
+        if rows is not None:
+            with pytest.raises(ValueError, match="expected positions from 0 to 239, or labels"):
+                wc.plots.reconstructions(synth, TABLE, rows=rows)
+        with pytest.raises(ValueError, match=r"row=.* expected positions from 0 to 239, or labels"):
+            wc.plots.used_and_ignored(synth, TABLE, rows)
+    with pytest.raises(ValueError, match=r"row=\[1, 2\] stands for 2 rows, expected a single one"):
         wc.plots.used_and_ignored(synth, TABLE, [1, 2])
+    with pytest.raises(KeyError, match="no row 'a' in"):
+        wc.plots.reconstructions(synth, TABLE, rows=["a"])
     with pytest.raises(ValueError, match="does not fit rows of 5 columns"):
         wc.plots.reconstructions(synth, TABLE, image_shape=(2, 2))
 

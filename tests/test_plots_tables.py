@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
+from whyclust.explaining import Question
 from whyclust.explaining.plane import places_in_plane
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
@@ -184,9 +186,29 @@ def test_a_waterfall_against_one_competitor(wine):
 def test_which_row_falls(wine, wide):
     with pytest.raises(ValueError, match="has 178 rows, expected to be told which"):
         wine.plot.waterfall()
-    with pytest.raises(ValueError, match="rows=178, expected positions from 0 to 177"):
+    with pytest.raises(ValueError, match="row=178, expected positions from 0 to 177"):
         wine.plot.waterfall(row=178)
     assert len(wide[3].plot.waterfall().patches) == 12
+
+
+def test_rows_fall_by_name_and_counted_from_the_end(wine):
+    named = replace(wine, index=np.array([f"w{row}" for row in range(178)]))
+    ends = named.plot.waterfall(row="w3").get_title(), named.plot.waterfall(row=-1).get_title()
+    assert [title.split(" is in")[0] for title in ends] == ["Why row w3", "Why row w177"]
+    with pytest.raises(KeyError, match="no row 'w200' in this explanation"):
+        named.plot.waterfall(row="w200")
+    with pytest.raises(ValueError, match=r"stands for 2 rows, expected a single one"):
+        named.plot.waterfall(row=["w3", "w4"])
+
+
+def test_what_is_said_below_a_waterfall_is_not_cut_off(wine):
+    long = replace(wine, feature_names=[f"{name}, a name that is long" for name in wine.feature_names])
+    for one in (long, replace(long, question=Question("ignored"))):
+        ax = one.plot.waterfall(row=3)
+        FigureCanvasAgg(ax.figure).draw()
+        box = ax.xaxis.label.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= ax.figure.bbox.width
 
 
 # --- beeswarm ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,25 @@ if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
 
-def positions_of(explanation: Explanation, rows: Any) -> Any:
+class HasRows(Protocol):
+    """What rows are chosen of: an explanation, or what a picture is made of."""
+
+    @property
+    def index(self) -> NDArray:
+        """What rows are called."""
+
+    @property
+    def data(self) -> Any:
+        """The user's own values."""
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What columns are called."""
+
+    def __len__(self) -> int: ...
+
+
+def positions_of(explanation: HasRows, rows: Any) -> Any:
     """Rows as numpy takes them; of an explanation of an array, masks have no names to match."""
     if isinstance(rows, str):
         return _labelled(explanation, [rows])
@@ -67,7 +85,7 @@ def unfit_rows(rows: Any, n_rows: int) -> IndexError:
     )
 
 
-def _labelled(explanation: Explanation, wanted: list[str]) -> NDArray:
+def _labelled(explanation: HasRows, wanted: list[str]) -> NDArray:
     """Positions of rows by their labels; a label of several rows stands for all of them."""
     places: dict[str, list[int]] = {}
     for place, label in enumerate(explanation.index):

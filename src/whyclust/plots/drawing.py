@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from whyclust._checks import counted, did_you_mean
 from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust._extras import missing
+from whyclust.explaining.choosing import HasRows, positions_of
 from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
 from whyclust.saving.atomic import write_figure
@@ -66,13 +67,26 @@ def finished(figure: Any, path: str | Path | None) -> Any:
     return figure
 
 
-def positions(rows: Any, count: int) -> list[int]:
-    """Positions of rows that the user named."""
-    asked = np.atleast_1d(np.asarray(rows))
-    known = asked.ndim == 1 and asked.dtype.kind in "iu" and len(asked) > 0
-    if not known or not ((asked >= 0) & (asked < count)).all():
-        raise ValueError(f"rows={rows!r}, expected positions from 0 to {count - 1}.")
-    return [int(row) for row in asked]
+def positions(rows: Any, known: HasRows, called: str = "rows") -> list[int]:
+    """Positions of rows that the user named, as an explanation reads them: ``ex[rows]``."""
+    rows = list(rows) if isinstance(rows, (tuple, range)) else rows
+    try:
+        chosen = np.atleast_1d(np.arange(len(known))[positions_of(known, rows)])
+    except (IndexError, TypeError, ValueError):
+        chosen = np.empty((0, 0))
+    if chosen.ndim != 1 or not len(chosen):
+        raise ValueError(
+            f"{called}={rows!r}, expected positions from 0 to {len(known) - 1}, or labels of rows."
+        )
+    return [int(row) for row in chosen]
+
+
+def position(row: Any, known: HasRows) -> int:
+    """The position of a single row, by its position or label."""
+    found = positions(row, known, "row")
+    if len(found) > 1:
+        raise ValueError(f"row={row!r} stands for {len(found)} rows, expected a single one.")
+    return found[0]
 
 
 # --- axes and what is said on them ---------------------------------------------------------------------

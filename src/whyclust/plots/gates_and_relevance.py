@@ -26,7 +26,7 @@ def gates_and_relevance(
     explanation: Explanation,
     *,
     by: str = "rows",
-    rows: Sequence[int] | None = None,
+    rows: Any = None,
     image_shape: Sequence[int] | None = None,
     path: str | Path | None = None,
 ) -> Any:
@@ -38,9 +38,10 @@ def gates_and_relevance(
         Of a model with gates: ``wc.explain(idc, X)``.
     by : {"rows", "clusters"}
         Single rows, or the means over the rows of each cluster.
-    rows : sequence of int, optional
-        Positions of the rows to draw. By default all rows of an explanation of ten or fewer (``ex[:6]``); of
-        a longer one the most typical row of each cluster, ten at most, and the picture says so.
+    rows : sequence of int or str, optional
+        Positions or labels of the rows to draw. By default all rows of an explanation of ten or fewer
+        (``ex[:6]``); of a longer one the most typical row of each cluster, ten at most, and the picture says
+        so.
     image_shape : (height, width) or (channels, height, width), optional
         Draw rows as images; by default where the explanation is of images.
     path : str or Path, optional
@@ -68,7 +69,7 @@ def gates_and_relevance(
         if rows is None:
             chosen, note = _usual_rows(explanation)
         else:
-            chosen = positions(rows, len(explanation))
+            chosen = positions(rows, explanation)
         groups = [np.array([row]) for row in chosen]
         names = [f"row {explanation.index[row]}, {_cluster(explanation, row)}" for row in chosen]
     else:

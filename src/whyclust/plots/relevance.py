@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,7 @@ _MOST_ROWS = 10
 
 
 @plot
-def relevance(
-    explanation: Explanation, *, rows: Sequence[int] | None = None, path: str | Path | None = None
-) -> Any:
+def relevance(explanation: Explanation, *, rows: Any = None, path: str | Path | None = None) -> Any:
     """Draw images and the relevance of their pixels: red speaks for the cluster, blue against it.
 
     Colours are in units of the largest relevance of each image. Of what a clustering ignores
@@ -30,8 +27,8 @@ def relevance(
     ----------
     explanation : Explanation
         Of images: ``wc.explain(model, images)``.
-    rows : sequence of int, optional
-        Positions of the rows to draw; by default the most typical one of each cluster, ten at most.
+    rows : sequence of int or str, optional
+        Positions or labels of the rows to draw; by default the most typical one of each cluster, ten at most.
     path : str or Path, optional
         Also write the picture to this file.
 
@@ -44,7 +41,7 @@ def relevance(
         raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, images).")
     heat = _gray(explanation.images)
     typical = [cluster.typical[0] for cluster in explanation.summary()][:_MOST_ROWS]
-    chosen = typical if rows is None else positions(rows, len(heat))
+    chosen = typical if rows is None else positions(rows, explanation)
     shape = explanation.images.shape[1:]
     shown = np.asarray(explanation.data, dtype=float)[chosen].reshape(len(chosen), *shape)
     figure = figure_type()(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")

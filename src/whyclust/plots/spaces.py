@@ -35,7 +35,7 @@ def reconstructions(
     model: Any,
     X: Any,
     *,
-    rows: Sequence[int] | None = None,
+    rows: Any = None,
     image_shape: Sequence[int] | None = None,
     feature_names: Sequence[str] | None = None,
     path: str | Path | None = None,
@@ -47,9 +47,9 @@ def reconstructions(
     model : fitted ACeDeC, or Pipeline that ends in one
     X : table, or images
         With the columns that the model was fitted on.
-    rows : sequence of int, optional
-        Positions of the rows to draw; by default the row of each cluster that is nearest to its centroid in
-        the cluster space, of the first ten clusters.
+    rows : sequence of int or str, optional
+        Positions or labels of the rows to draw, as in ``ex[rows]``; by default the row of each cluster that
+        is nearest to its centroid in the cluster space, of the first ten clusters.
     image_shape : (height, width) or (channels, height, width), optional
         Draw rows as images; by default the model's own.
     feature_names : sequence of str, optional
@@ -63,7 +63,7 @@ def reconstructions(
     """
     found = asked(model, X)
     refuse_one_way(model)
-    chosen = np.asarray(_typical(found) if rows is None else positions(rows, len(found)))
+    chosen = np.asarray(_typical(found) if rows is None else positions(rows, found))
     encoded = found.encoded(chosen)
     parts = [undone(model, found.deep.reconstruct(encoded, space=space)) for space in ("cluster", "shared")]
     kept = np.stack([found.numbers(chosen), *parts])  # what is kept × rows × columns

@@ -36,6 +36,21 @@ class Asked:
     def __len__(self) -> int:
         return self.table.shape[0]
 
+    @property
+    def index(self) -> NDArray:
+        """What rows are called, as in explanations."""
+        return np.arange(len(self)) if self.table.index is None else self.table.index
+
+    @property
+    def data(self) -> Any:
+        """The user's values."""
+        return self.table.data
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The columns, where they have names."""
+        return self.table.names or []
+
     def encoded(self, rows: NDArray | None = None) -> Any:
         """Rows, by default all, as the clustering takes them."""
         data = self.table.data if rows is None else self.table.rows(rows)
@@ -49,7 +64,7 @@ class Asked:
 
     def named(self, row: int) -> str:
         """What a row is called: by its label, or by its position."""
-        return f"row {row if self.table.index is None else self.table.index[row]}"
+        return f"row {self.index[row]}"
 
     def drawn(self) -> NDArray:
         """Rows whose points are drawn, in no order, so that none hides a cluster."""

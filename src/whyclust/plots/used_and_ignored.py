@@ -13,7 +13,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is
 from whyclust.explaining.rows import explain_rows
 from whyclust.network.neuralizing import network_for
-from whyclust.plots.drawing import SIGNED, figure_type, finished, signed, value_of
+from whyclust.plots.drawing import SIGNED, figure_type, finished, position, signed, value_of
 from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.two_spaces import asked
 
@@ -27,7 +27,7 @@ _SCALED = "Each side is scaled: its absolute values sum to 1."
 def used_and_ignored(
     model: Any,
     X: Any,
-    row: int,
+    row: int | str,
     *,
     image_shape: Sequence[int] | None = None,
     feature_names: Sequence[str] | None = None,
@@ -43,8 +43,8 @@ def used_and_ignored(
     model : fitted ACeDeC, or Pipeline that ends in one
     X : table, or images
         With the columns that the model was fitted on.
-    row : int
-        Position of the row.
+    row : int or str
+        Position or label of the row, as in ``ex[row]``.
     image_shape : (height, width) or (channels, height, width), optional
         Draw an image and two heat maps; by default where the model, or X, has images.
     feature_names : sequence of str, optional
@@ -59,16 +59,14 @@ def used_and_ignored(
     found = asked(model, X)
     from whyclust.explaining.ignored import ignored  # PyTorch is imported on use
 
-    if not isinstance(row, (int, np.integer)) or isinstance(row, bool) or not 0 <= row < len(found):
-        raise ValueError(f"row={row!r}, expected a position from 0 to {len(found) - 1}.")
-    place = np.array([row])
+    place = np.array([position(row, found)])
     net = network_for(model, found.table)
     one = found.table.take(place)
     used = explain_rows(net, one, feature_names=feature_names, model=as_it_is(found.deep))
     sides = np.stack([_scaled(used.values[0]), _scaled(ignored(used).values[0])])
     own = getattr(found.table.kind, "shape", None) or found.deep.image_shape
     shape = asked_shape(image_shape, own, sides.shape[1])
-    name = found.named(int(row))
+    name = found.named(int(place[0]))
     if shape is None:
         figure = _bars(used, sides)
     else:
@@ -96,6 +94,7 @@ def _bars(used: Explanation, sides: NDArray) -> Any:
         part = "" if len(order) == len(values) else f" (drawn: {size[order].sum():.0%} of it)"
         axis.set_xlabel(f"share of the relevance{part}", fontsize=8)
     axes[0].set_yticks(range(len(order)), names)
+    axes[0].locator_params(axis="x", nbins=5)  # more would run into each other
     axes[0].invert_yaxis()
     figure.supxlabel(_SCALED + _left_out(sides.shape[1]) + _NEGATIVE, fontsize=8)
     return figure

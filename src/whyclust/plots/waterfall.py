@@ -17,7 +17,7 @@ from whyclust.plots.drawing import (
     measured,
     no_reason,
     numbers_beside,
-    positions,
+    position,
     refuse_other,
     signed,
     value_of,
@@ -30,7 +30,7 @@ from whyclust.plots.shown_columns import rest_of, strongest
 def waterfall(
     explanation: Explanation,
     *,
-    row: int | None = None,
+    row: int | str | None = None,
     against: Any = None,
     top: int = 10,
     ax: Any = None,
@@ -40,8 +40,8 @@ def waterfall(
     Parameters
     ----------
     explanation : Explanation
-    row : int
-        Position of the row; not needed where there is only one, as in ``ex[3].plot.waterfall()``.
+    row : int or str
+        Position or label of the row; not needed where there is only one, as in ``ex[3].plot.waterfall()``.
     against : cluster id, optional
         Explain against this competitor alone. By default what the explanation answers.
     top : int
@@ -96,12 +96,12 @@ def waterfall(
     ax.get_yticklabels()[-1].set_fontweight("bold")
     what, said = measured(one)
     begins = "0 is the boundary; " if no_reason(one) is None else ""
-    ax.set_xlabel(f"{what}, added up ({begins}{said})", fontsize=8)
+    ax.set_xlabel(f"{what}, added up\n({begins}{said})", fontsize=8)
     ax.set_title(_title(one), fontsize=10)
     return ax
 
 
-def _one_row(explanation: Explanation, row: int | None) -> Explanation:
+def _one_row(explanation: Explanation, row: int | str | None) -> Explanation:
     if row is None:
         if len(explanation) != 1:
             raise ValueError(
@@ -109,7 +109,7 @@ def _one_row(explanation: Explanation, row: int | None) -> Explanation:
                 "ex.plot.waterfall(row=3)."
             )
         return explanation
-    return explanation[positions(row, len(explanation))[:1]]
+    return explanation[[position(row, explanation)]]
 
 
 def _title(one: Explanation) -> str:
