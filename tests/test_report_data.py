@@ -106,6 +106,17 @@ def test_distributions_count_every_row_once(page, explained):
         ] == sizes
 
 
+def test_what_speaks_against_a_cluster_has_its_distribution():
+    """The page of a cluster lists columns by their absolute relevance: all of the first have a histogram."""
+    own = np.arange(120)[:, None] % 2
+    rows = own + np.random.default_rng(0).normal(size=(120, 20))
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(rows), rows)
+    values, _ = read(render(ex[np.argsort(ex.evidence)[:3]]))  # for rows near the border much speaks against
+    listed = [feature for one in values["clusters"] for feature in one["features"][:8]]
+    assert min(feature["relevance"] for feature in listed) < 0
+    assert {str(feature["column"]) for feature in listed} <= set(values["distributions"])
+
+
 def test_what_is_drawn_of_a_pair_has_its_distributions(monkeypatch):
     """The page draws six columns of a pair, also those that are not among the strongest of a cluster."""
     from whyclust.report.data import clusters as of_clusters

@@ -24,8 +24,8 @@ def _silent(message: str) -> None:
     """Nobody waits for this page."""
 
 
-# Columns of a cluster that the page can unfold to, and columns whose distribution it draws.
-MOST_FEATURES, DRAWN = 200, 8
+# Columns of a cluster whose distribution the page draws.
+DRAWN = 8
 # Members whose reasons are grouped, and those of a cluster that are asked which columns suffice for them.
 GROUPED, ASKED = 200, 20
 # Sets of columns that suffice for a cluster, each with more columns and for more rows than the one before.
@@ -40,7 +40,6 @@ def clusters(explanation: Explanation, *, rows: bool = True) -> list[dict[str, A
     found = []
     for one in explanation.summary():
         values = cluster_values(explanation, one, rows=rows)
-        features = one.features.head(MOST_FEATURES)
         found.append(
             {
                 "id": values["id"],
@@ -56,7 +55,8 @@ def clusters(explanation: Explanation, *, rows: bool = True) -> list[dict[str, A
                     {**feature, "column": positions[feature["name"]]}
                     for feature in (*values["features"], *values["others"])
                 ],
-                "strongest": [positions[name] for name in features["feature"].head(DRAWN)],
+                # As the cluster's page lists them: also what speaks against it.
+                "strongest": [positions[feature["name"]] for feature in values["features"][:DRAWN]],
                 "typical": [int(row) for row in one.typical] if rows else [],
                 "borderline": [int(row) for row in one.borderline] if rows else [],
                 "pictures": [
