@@ -25,9 +25,12 @@ import matplotlib
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from whyclust.cluster import SubKMeans
 from whyclust.deep import DCN, ACeDeC
 from whyclust.explaining.ignored import ignored, share_of_shared
+from whyclust.plots.undoing import usual
 from whyclust.report.clusters import cluster_values
+from whyclust.report.data.model import _Rows
 from whyclust.report.spaces import spaces as told_of
 
 NAMES = ["income", "age", "visits", "basket", "rainfall"]
@@ -39,6 +42,7 @@ DIGITS = (load_digits().data[:300] / 16.0).astype(np.float32)
 
 
 WEIGHTS = [0.95, 0.5, 0.9, 0.53, 0.51]
+ALL_CLUSTER, ALL_SHARED = [0.95, 0.8, 0.9, 0.7, 0.6], [0.5, 0.51, 0.5, 0.53, 0.51]
 
 
 def fitted(X, k, before=(), weights=None, **settings):
@@ -206,8 +210,6 @@ def test_a_space_of_one_dimension_or_of_none(digits):
     assert len(drawn_points(right)) == 300
     none = weigh(copy.deepcopy(digits), [0.9, 0.8, 0.7, 0.9], DIGITS)
     assert wc.plots.spaces(none, DIGITS).axes[1].texts[0].get_text() == "no dimension is in this space"
-    with pytest.raises(ValueError, match="No dimension is in the shared space"):
-        wc.plots.traversal(none, DIGITS)
 
 
 def test_more_clusters_than_colours(ten):
@@ -336,6 +338,137 @@ def test_rows_by_name_and_counted_from_the_end(synth):
         assert [one.get_text().split(", ")[1] for one in labels[::3]] == ["row w3: input", "row w239: input"]
 
 
+# --- spaces that are not apart ----------------------------------------------------------------------
+
+
+def literal_leftover(model, X):
+    """The part of s = ‖β_ss ⊙ Vᵀ(z − μ)‖² in dimensions of the cluster space, dimension by dimension."""
+    with torch.no_grad():
+        z = model.model_.encoder(torch.tensor(np.asarray(X, dtype=np.float32))).numpy().astype(float)
+    away = (z - model.model_.space.middle.numpy()) @ model.rotation_
+    parts = [((1 - model.cluster_weights_[dim]) * away[:, dim]) ** 2 for dim in range(away.shape[1])]
+    return sum(parts[dim].sum() for dim in model.cluster_dims_) / sum(part.sum() for part in parts)
+
+
+SOFT = "Weights are soft: {} of what is ignored lies in dimensions of the cluster space"
+
+
+def said_below(figure):
+    return figure.get_supxlabel().replace("\n", " ")
+
+
+def test_what_is_ignored_and_used_all_the_same_is_told(digits, tmp_path):
+    share = literal_leftover(digits, DIGITS)
+    assert share > 0.06
+    ex, rest = wc.explain(digits, DIGITS), wc.explain(digits, DIGITS, space="shared")
+    assert rest.provenance.spaces.leftover == pytest.approx(share, rel=1e-5)
+    said = SOFT.format(f"{share:.0%}")
+    kept = [wc.load(rest.save(tmp_path / f"ex.{kind}")) for kind in ("npz", "json", "parquet")]
+    for one in (rest, rest[5], wc.Explanation.concat([rest[:9], rest[9:]]), *kept):
+        assert one.describe().count(said) == 1
+        assert repr(one.summary()).splitlines()[-1].startswith(said)
+        assert said in one._repr_html_()
+    page = rest.to_html(tmp_path / "rest.html").read_text()
+    assert [line["text"].startswith(said) for line in read(page)[0]["headlines"]] == [True]
+    assert f'<p class="headline weak">{said}' in page
+    page = ex.to_html(tmp_path / "page.html").read_text()
+    assert said in page.split("What the clusters use, and what they ignore</h2>")[1].split("</section>")[0]
+    for one in read(page)[0]["clusters"]:
+        assert one["model"]["spaces"]["doubt"].startswith(said)
+        assert one["model"]["spaces"]["ignores"]
+    said = SOFT.format(f"{literal_leftover(digits, DIGITS[5:6]):.0%}")  # of the row that is drawn
+    for shape in (None, (8, 8)):
+        assert said in said_below(wc.plots.used_and_ignored(digits, DIGITS, 5, image_shape=shape))
+    assert "soft" not in ex.describe()
+
+
+def test_a_small_leftover_and_hard_weights_are_not_told(digits, tmp_path):
+    small = weigh(copy.deepcopy(digits), [0.5, 0.97, 0.96, 0.52], DIGITS)
+    assert 0 < literal_leftover(small, DIGITS) < 0.05
+    hard = digits.hardened(DIGITS)
+    assert wc.explain(hard, DIGITS, space="shared").provenance.spaces.leftover == 0.0
+    for model in (small, hard):
+        rest = wc.explain(model, DIGITS, space="shared")
+        assert rest.provenance.doubt is None
+        page = wc.explain(model, DIGITS).to_html(tmp_path / "page.html").read_text()
+        told = [rest.describe(), repr(rest.summary()), page]
+        assert not any("of what is ignored lies in dimensions" in one for one in told)
+
+
+@pytest.mark.parametrize(("weights", "place"), [(ALL_CLUSTER, "cluster"), (ALL_SHARED, "shared")])
+def test_spaces_that_collapsed_are_told_wherever_they_are_asked_for(synth, tmp_path, weights, place):
+    whole = copy.deepcopy(synth)
+    model, scaled = whole[-1], whole[:-1].transform(TABLE)
+    weigh(model, weights, scaled)
+    told = model.collapsed_spaces
+    assert told.startswith(
+        f"The spaces have collapsed: all 5 dimensions of the embedding are in the {place} "
+    )
+    with pytest.warns(UserWarning, match=told) as caught:
+        rest = wc.explain(whole, TABLE, space="shared")
+    assert caught[0].filename == __file__
+    wc.explain(whole, TABLE, space="cluster")  # is what it is
+    for said in (rest.describe(), rest[3].describe(), repr(rest.summary())):
+        assert said.endswith(told)
+    assert told in rest.to_html(tmp_path / "page.html").read_text()
+    assert said_below(wc.plots.used_and_ignored(whole, TABLE, 3)).endswith(told)
+    figure = wc.plots.spaces(whole, TABLE)
+    assert figure.get_supxlabel() == told
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["Cluster space", "Shared space"]
+    other = {"cluster": "shared", "shared": "cluster"}[place]
+    with pytest.raises(ValueError, match=f"{told} There is no direction of the {other} space"):
+        model.traverse(other)
+    assert model.traverse(place).shape == (7, 5)
+    if place == "cluster":
+        with pytest.raises(ValueError, match=told):
+            wc.plots.traversal(whole, TABLE)
+    else:
+        figure = wc.plots.traversal(whole, TABLE)
+        assert figure.get_supxlabel() == told
+        assert "cluster space" not in {axis.get_ylabel().split(":")[0] for axis in figure.axes}
+
+
+def test_spaces_that_are_apart_are_said_to_be(synth):
+    assert synth[-1].collapsed_spaces is None
+    figure = wc.plots.spaces(synth, TABLE)
+    assert figure.get_supxlabel() == ""
+    assert [axis.get_title().split(": ")[1] for axis in figure.axes[:2]] == [
+        "tells clusters apart",
+        "what all clusters have in common",
+    ]
+    labels = {axis.get_ylabel().split(":")[0] for axis in wc.plots.traversal(synth, TABLE).axes}
+    assert "cluster space" in labels
+
+
+# --- columns that hardly vary -----------------------------------------------------------------------
+
+
+def test_columns_that_hardly_vary_do_not_dominate(digits):
+    """A decoder errs in all columns alike: in deviations of a pixel that is nearly always 0 that is much."""
+    deviations = digits.feature_deviations_
+    varying = deviations[deviations > 0]
+    faint = np.flatnonzero(deviations < 0.1 * np.median(varying))
+    assert len(faint) > len(deviations) - len(varying) > 0
+    mean, found = usual(digits)
+    np.testing.assert_allclose(mean, digits.feature_means_)
+    np.testing.assert_allclose(found, np.maximum(deviations, 0.1 * np.median(varying)), rtol=1e-6)
+    rows = wc.explain(digits, DIGITS)
+    row = np.zeros((2, 64))
+    row[1, faint[0]], row[1, 20] = 0.01, deviations[20]
+    first = _Rows(rows, digits).way(row, "from here to there")["columns"][0]["name"]
+    assert first == "x20"
+    # Units of the user's columns say nothing: behind a scaler all are seen alike.
+    units = np.array([1e-3, 1.0, 1e3, 1e6, 1.0])
+    model = fitted(POINTS * units, 4, [StandardScaler()])
+    np.testing.assert_allclose(usual(model)[1], (POINTS * units).std(axis=0), rtol=1e-4)
+
+
+def test_columns_without_names_are_called_alike(digits):
+    drawn = wc.plots.reconstructions(digits, DIGITS, rows=[3]).axes[0]
+    names = {label.get_text() for label in drawn.get_xticklabels()}
+    assert names <= set(wc.explain(digits, DIGITS).feature_names)
+
+
 # --- what is refused --------------------------------------------------------------------------------
 
 PLOTS = [
@@ -355,7 +488,7 @@ def test_wrong_input(draw, synth):
         ACeDeC,
         POINTS,
     ):
-        with pytest.raises(TypeError, match="has no cluster space and shared space, expected a fitted"):
+        with pytest.raises(TypeError, match=r"has no cluster space and shared space .* expected a fitted"):
             draw(model, POINTS)
     with pytest.raises(ValueError, match="X"):
         draw(synth[-1], POINTS[:, :3])
@@ -376,6 +509,14 @@ def test_rows_out_of_range(synth):
         wc.plots.reconstructions(synth, TABLE, rows=["a"])
     with pytest.raises(ValueError, match="does not fit rows of 5 columns"):
         wc.plots.reconstructions(synth, TABLE, image_shape=(2, 2))
+
+
+def test_other_shared_spaces_are_named():
+    """SubKMeans has one, but nothing that was learned with a decoder: its directions are told."""
+    model = make_pipeline(StandardScaler(), SubKMeans(4, n_init=1, random_state=0)).fit(POINTS)
+    for ask in (wc.plots.spaces, partial(wc.explain, space="shared")):
+        with pytest.raises(TypeError, match=r"SubKMeans has .*ACeDeC.*rotation_\[:, model.n_components_:\]"):
+            ask(model, POINTS)
 
 
 def test_steps_that_cannot_be_undone():
@@ -513,9 +654,19 @@ def test_a_column_has_one_share_on_the_page(synth):
                 assert column["share"] == pytest.approx(features[column["name"]])
 
 
+def test_columns_against_a_cluster_are_told_from_those_for_it(synth):
+    ex = wc.explain(synth, TABLE)
+    told = told_of(ex)["clusters"]
+    for one in told:
+        means = ex.values[ex.assigned == one["cluster"]].mean(axis=0)
+        for column in one["uses"]:
+            assert column["negative"] == (means[NAMES.index(column["name"])] < 0)
+    assert {column["negative"] for one in told for column in one["uses"]} == {True, False}
+
+
 @pytest.mark.parametrize(
     ("weights", "said"),
-    [([0.95, 0.8, 0.9, 0.7, 0.6], "No dimension"), ([0.5, 0.51, 0.5, 0.53, 0.51], "All dimensions")],
+    [(ALL_CLUSTER, "in the cluster space, so"), (ALL_SHARED, "in the shared space, so")],
 )
 def test_the_report_of_spaces_that_collapsed_lists_nothing(synth, tmp_path, weights, said):
     """Used and ignored would be the same columns: the page says that the spaces are not apart."""
@@ -524,12 +675,12 @@ def test_the_report_of_spaces_that_collapsed_lists_nothing(synth, tmp_path, weig
     ex = wc.explain(collapsed, TABLE)
     page = ex.to_html(tmp_path / "page.html").read_text()
     section = page.split("What the clusters use, and what they ignore</h2>")[1].split("</section>")[0]
-    assert f"{said} of its embedding" in section
-    assert "the spaces have collapsed" in section
+    assert f"The spaces have collapsed: all 5 dimensions of the embedding are {said}" in section
     assert "ignores most" not in section
     for one in read(page)[0]["clusters"]:
         shown = one["model"]["spaces"]
-        assert shown["collapsed"].startswith(said)
+        assert shown["collapsed"]
+        assert said in shown["doubt"]
         assert not (shown["uses"] or shown["ignores"] or shown["picture"])
 
 

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import whyclust as wc
 from browser import click, complaints, go, needs_browser, opened, requests, shown, until, violations
+from test_report_data import read
 from whyclust.cluster import SoftKMeans
 from whyclust.report.data.typical import nearest_typical
 from whyclust.report.engine import engine_spec
@@ -659,6 +660,9 @@ def two_spaces(tmp_path_factory):
             model = deep.ACeDeC(deep.DCN(3, **quick, verbose=None)).fit(rows)
             assert len(model.cluster_dims_), "the spaces have collapsed, and show nothing"
             pages[name] = wc.explain(model, X).to_html(folder / f"{name}.html")
+            if name == "table":
+                rest = wc.explain(model, X, space="shared")
+                pages["ignored"] = rest.to_html(folder / "ignored.html")
     return pages
 
 
@@ -695,6 +699,33 @@ def test_a_cluster_shows_what_its_model_makes_of_it(driver, two_spaces):
     go(driver, two_spaces["table"], "#/cluster/0")
     shown(driver, "decoded centre")
     shown(driver, "Ignores most")
+
+
+def test_what_a_cluster_uses_is_red_for_it_and_blue_against_it(driver, two_spaces):
+    values, _ = read(two_spaces["table"].read_text())
+    found = []
+    for place, one in enumerate(values["clusters"]):
+        go(driver, two_spaces["table"], f"#/cluster/{place}")
+        shown(driver, "Uses most")
+        classes = driver.execute_script(
+            """const heads = [...document.querySelectorAll('#page h4')];
+               const list = heads.find((one) => one.innerText === 'Uses most').parentElement;
+               const bars = [...list.querySelectorAll('.track b')];
+               return bars.map((bar) => bar.classList.contains('against'))"""
+        )
+        assert classes == [column["negative"] for column in one["model"]["spaces"]["uses"]]
+        found += classes
+    assert set(found) == {True, False}
+
+
+def test_spaces_that_are_not_apart_are_told_on_the_page_of_a_cluster(driver, two_spaces):
+    said = "of what is ignored lies in dimensions of the cluster space"
+    for name in ("table", "ignored"):
+        go(driver, two_spaces[name], "#/cluster/0")
+        shown(driver, said)
+    shown(driver, "grey: all other rows")
+    go(driver, two_spaces["ignored"])
+    shown(driver, said)
 
 
 def test_the_badge_opens_and_closes(driver, page):

@@ -37,8 +37,8 @@ interface Way { told: string; pictures?: string[]; columns?: { name: string; val
 export interface Shown {
   decoded?: { picture?: string; columns?: { name: string; decoded: number; mean: number | null }[] };
   ways?: Way[];
-  /** `collapsed` says why there is nothing to list: one of the spaces has no dimension. */
-  spaces?: { collapsed: string | null; uses: { name: string; share: number }[]; ignores: { name: string; share: number }[]; used_picture: string | null; picture: string | null };
+  /** `doubt` says that the spaces are not quite apart, or why there is nothing to list: one of them has no dimension. */
+  spaces?: { doubt: string | null; collapsed: boolean; uses: { name: string; share: number; negative: boolean }[]; ignores: { name: string; share: number; negative: boolean }[]; used_picture: string | null; picture: string | null };
   gates?: { open: number; columns: { name: string; gate: number }[]; picture: string | null };
 }
 /** A smallest change that Python found beforehand: names of columns, values now and then. */

@@ -17,6 +17,7 @@ from whyclust.deep.base import DeepClusterer
 from whyclust.deep.models.two_spaces import SHARED, TwoSpaces
 from whyclust.deep.training.phases import numbers
 from whyclust.network import Features, MinPool, Neuralized, PrototypeHead
+from whyclust.network.spaces import collapsed
 
 SPACES = ("cluster", "shared", "both")
 
@@ -56,6 +57,11 @@ class ShowsSpaces(DeepClusterer):
         weights = self.cluster_weights_
         order = np.argsort(weights, kind="stable")
         return order[1.0 - weights[order] > SHARED]
+
+    @property
+    def collapsed_spaces(self) -> str | None:
+        """A sentence that says so where one of the spaces has no dimension; else None."""
+        return collapsed(len(self.cluster_dims_), len(self.shared_dims_))
 
     def hardened(self, X: ArrayLike) -> Self:
         """Return a copy in which each dimension belongs to one space alone.
@@ -226,6 +232,10 @@ class ShowsSpaces(DeepClusterer):
         units, spreads = self.directions(space)
         whole_number("steps", steps, 2)
         positive("extent", extent)
+        if not len(units):
+            raise ValueError(
+                f"{self.collapsed_spaces} There is no direction of the {space} space to go along."
+            )
         number = isinstance(component, (int, np.integer)) and not isinstance(component, bool)
         if not number or not 0 <= component < len(units):
             raise ValueError(

@@ -9,6 +9,7 @@ quadratic s, seen from the mean.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ from whyclust.network import AffineMap, Neuralized
 from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
 from whyclust.network.relevance import collector
+from whyclust.network.spaces import SpacesApart, without_spaces
 
 # Rows whose layers are kept at a time.
 _AT_ONCE = 2048
@@ -48,20 +50,21 @@ def explain_space(
     one_of("space", space, ["cluster", "shared"])
     estimator = last_step(model)
     if not isinstance(estimator, ShowsSpaces):
-        raise TypeError(
-            f"space={space!r} asks for a space of ACe/DeC, but model is a {type(estimator).__name__}: "
-            "expected a fitted whyclust.deep.ACeDeC, or a Pipeline that ends in one."
-        )
+        raise TypeError(f"space={space!r} asks for a space of ACe/DeC. {without_spaces(estimator)}")
     net = network_for(model, table)
     shown: dict[str, Any] = {"groups": groups, "feature_names": feature_names, "names": names}
     found = explain_rows(net, table, **shown, model=as_it_is(model))
-    return found if space == "cluster" else ignored(found)
+    if space == "cluster":
+        return found
+    if estimator.collapsed_spaces is not None:
+        warnings.warn(estimator.collapsed_spaces, UserWarning, stacklevel=3)
+    return ignored(found)
 
 
 def ignored(found: Explanation) -> Explanation:
     """What the clustering ignores of the rows of an explanation, which knows an ACe/DeC."""
     net, estimator, table = _asked(found)
-    scores, relevance = _shared(net, estimator, table)
+    scores, leftover, relevance = _shared(net, estimator, table)
     target = net.features.sources
     width = net.features.n_columns
     options = found.origin.options if found.origin is not None else {}
@@ -81,6 +84,14 @@ def ignored(found: Explanation) -> Explanation:
         competitors=found.assigned,
         rule="shared",
         question=Question("ignored"),
+        provenance=replace(
+            found.provenance,
+            spaces=SpacesApart(
+                len(estimator.cluster_dims_),
+                len(estimator.shared_dims_),
+                float(leftover.sum() / (scores.sum() or 1.0)),
+            ),
+        ),
         origin=None,
     )
 
@@ -118,34 +129,41 @@ def _names(net: Neuralized, table: InputTable, given: Sequence[str] | None) -> l
     return list(given or table.names or net.feature_names)
 
 
-def _shared(net: Neuralized, estimator: ShowsSpaces, table: InputTable) -> tuple[NDArray, NDArray]:
-    """s of each row, and the relevance of its encoded columns."""
+def _shared(net: Neuralized, estimator: ShowsSpaces, table: InputTable) -> tuple[NDArray, NDArray, NDArray]:
+    """s of each row, how much of it lies in the cluster space, and the relevance of its encoded columns."""
     starts = range(0, table.shape[0], _AT_ONCE)
     parts = [_shared_of(net, estimator, table.rows(slice(start, start + _AT_ONCE))) for start in starts]
-    return np.concatenate([scores for scores, _ in parts]), np.concatenate([values for _, values in parts])
+    scores, leftover, values = (np.concatenate(one) for one in zip(*parts, strict=True))
+    return scores, leftover, values
 
 
-def _shared_of(net: Neuralized, estimator: ShowsSpaces, rows: Any) -> tuple[NDArray, NDArray]:
+def _shared_of(net: Neuralized, estimator: ShowsSpaces, rows: Any) -> tuple[NDArray, NDArray, NDArray]:
     features = net.features
     encoded = np.asarray(numeric(features.encode(rows)), dtype=np.float64)
     last = encoder_of(estimator)[1]
     passage = features.passage(encoded)
     if passage is None:
         to_embedding = features.inner if last is None else features.inner.then(last)
-        heads, scores = _heads(estimator, to_embedding(encoded), to_embedding)
+        heads, scores, leftover = _heads(estimator, to_embedding(encoded), to_embedding)
         mean = features.inner.preimage(estimator.feature_means_.astype(np.float64)[None])
-        at_mean, _ = _heads(estimator, to_embedding(mean), to_embedding)  # nothing, but for rounding of μ
-        return scores, (heads + at_mean) * (encoded - mean)
+        at_mean, *_ = _heads(estimator, to_embedding(mean), to_embedding)  # nothing, but for rounding of μ
+        return scores, leftover, (heads + at_mean) * (encoded - mean)
     activations = passage.activations.astype(np.float64)
     last = AffineMap.identity(activations.shape[1]) if last is None else last
-    heads, scores = _heads(estimator, last(activations), last)
+    heads, scores, leftover = _heads(estimator, last(activations), last)
     # The first layer is seen from the columns' means, so that there is nothing to be taken off.
-    return scores, features.relevance(passage, heads * activations)
+    return scores, leftover, features.relevance(passage, heads * activations)
 
 
-def _heads(estimator: ShowsSpaces, z: NDArray, to_embedding: AffineMap) -> tuple[NDArray, NDArray]:
-    """The slopes of the linear head of each row, at what the map to the embedding takes; and s."""
+def _heads(estimator: ShowsSpaces, z: NDArray, to_embedding: AffineMap) -> tuple[NDArray, NDArray, NDArray]:
+    """The slopes of each row's linear head, at what the map to the embedding takes; s; and its leftover.
+
+    Soft weights leave a part of s in dimensions of the cluster space: β_ss is small there, but rows differ
+    much.
+    """
     space: Any = estimator.model_.space
     weights, rotation = 1.0 - estimator.cluster_weights_, estimator.rotation_
     shared = ((z - numbers(space.middle)) @ rotation) * weights
-    return to_embedding.pull((shared * weights) @ rotation.T), (shared**2).sum(axis=1)
+    parts = shared**2
+    slopes = to_embedding.pull((shared * weights) @ rotation.T)
+    return slopes, parts.sum(axis=1), parts[:, estimator.cluster_dims_].sum(axis=1)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from whyclust.network.spaces import SpacesApart
 from whyclust.saving.registry import saved
 
 
@@ -112,6 +113,8 @@ class Provenance:
         How relevance passed the layers of an encoder.
     measures : str or None
         What values are, in words, where they are no reason for a cluster: gates, say.
+    spaces : SpacesApart or None
+        How far the spaces of ACe/DeC are apart, where values tell what is ignored.
     """
 
     method: str = "neon"
@@ -123,3 +126,9 @@ class Provenance:
     noise: Any = None
     propagation: str | None = None
     measures: str | None = None
+    spaces: SpacesApart | None = None
+
+    @property
+    def doubt(self) -> str | None:
+        """What must be known before columns that are ignored are believed, in a sentence."""
+        return None if self.spaces is None else self.spaces.doubt

@@ -115,11 +115,16 @@ def spaces(model: Any, X: Any, *, labels: Any = None, path: str | Path | None = 
     grid = figure.add_gridspec(2, 2, height_ratios=[3.2, 1.0])
     left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
     dims = found.deep.cluster_dims_[:2]
-    told = [f"dimension {dim} (weight {weights[dim]:.2f})" for dim in dims]
-    _scatter(left, turned[:, dims], told, codes, names, what)
-    left.set_title("Cluster space: tells clusters apart", fontsize=10)
+    along = [f"dimension {dim} (weight {weights[dim]:.2f})" for dim in dims]
+    _scatter(left, turned[:, dims], along, codes, names, what)
+    told = found.deep.collapsed_spaces
+    # Of spaces that are not apart nothing can be said but which dimensions they have.
+    left.set_title(f"Cluster space{': tells clusters apart' if told is None else ''}", fontsize=10)
     _scatter(right, *found.principal(turned, 2), codes, names, what)
-    right.set_title("Shared space: what all clusters have in common", fontsize=10)
+    common = ": what all clusters have in common" if told is None else ""
+    right.set_title(f"Shared space{common}", fontsize=10)
+    if told is not None:
+        figure.supxlabel(told, fontsize=8)
     _weights(figure.add_subplot(grid[1, :]), weights)
     legend_outside(figure, names, what)
     figure.suptitle("Rows in the two spaces" + found.told(rows))

@@ -58,8 +58,6 @@ def traversal(
     found = asked(model, X)
     refuse_one_way(model)
     deep = found.deep
-    if not len(deep.shared_dims_):
-        raise ValueError("No dimension is in the shared space, so there is no way through it to draw.")
     shape = asked_shape(image_shape, deep.image_shape, found.table.shape[1])
     if clusters is None:
         sizes = np.bincount(deep.labels_, minlength=deep.n_clusters)
@@ -87,6 +85,8 @@ def traversal(
     _ways(beside, found, labels, dim, component, {cluster: ways[cluster] for cluster in order})
     drawn.suptitle("What the decoder makes of the crosses", fontsize=10)
     figure.suptitle("Along a direction of the shared space, cluster by cluster")
+    if deep.collapsed_spaces is not None:
+        figure.supxlabel(deep.collapsed_spaces, fontsize=8)
     return finished(figure, path)
 
 
@@ -110,7 +110,9 @@ def _ways(figure: Any, found: Asked, labels: Any, dim: int, component: int, ways
             1.02, above, f"cluster {cluster}", transform=axis.get_yaxis_transform(), fontsize=8, va="center"
         )
     axis.set_xlabel(f"shared space: {told[0]}", fontsize=9)
-    axis.set_ylabel(f"cluster space: dimension {dim}", fontsize=9)
+    # The dimension of the largest weight in the cluster space, which may not have one of its own.
+    place = "cluster space: " if dim in found.deep.cluster_dims_ else ""
+    axis.set_ylabel(f"{place}dimension {dim}", fontsize=9)
     axis.tick_params(labelsize=8)
     drawn_in = "\nSoft weights draw it towards the mean of all rows." if found.is_soft else ""
     axis.set_title(f"Crosses: the way of each cluster{found.told(rows)}{drawn_in}", fontsize=10)

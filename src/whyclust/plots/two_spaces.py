@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from whyclust._frames import in_rows_of
 from whyclust.inputs.reading import InputTable, numeric
 from whyclust.network.models import read_for
+from whyclust.network.spaces import without_spaces
 from whyclust.plots.undoing import steps_of
 
 # More points than this are a blot.
@@ -106,9 +107,5 @@ def asked(model: Any, X: Any) -> Asked:
     """Read what a picture of two spaces is to be made of."""
     deep = (steps_of(model) or [None])[-1]
     if not hasattr(type(deep), "shared_dims_"):
-        name = deep.__name__ if isinstance(deep, type) else type(deep).__name__
-        raise TypeError(
-            f"{name} has no cluster space and shared space, expected a fitted whyclust.deep.ACeDeC, or a "
-            "Pipeline that ends in one."
-        )
+        raise TypeError(without_spaces(deep))
     return Asked(model, deep, read_for(model, X))

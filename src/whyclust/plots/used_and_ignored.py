@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ from whyclust.plots.two_spaces import asked
 
 # A reader takes in about this many bars.
 _MOST_BARS = 12
+# Letters in a line below the picture.
+_LINE = 130
 _SIDES = ("What the clustering uses", "What it ignores")
-_NEGATIVE = "\nBlue: negative, against the cluster, or towards the mean of what is ignored."
+_NEGATIVE = "Blue: negative, against the cluster, or towards the mean of what is ignored."
 _SCALED = "Each side is scaled: its absolute values sum to 1."
 
 
@@ -63,14 +66,15 @@ def used_and_ignored(
     net = network_for(model, found.table)
     one = found.table.take(place)
     used = explain_rows(net, one, feature_names=feature_names, model=as_it_is(found.deep))
-    sides = np.stack([_scaled(used.values[0]), _scaled(ignored(used).values[0])])
+    rest = ignored(used)
+    sides = np.stack([_scaled(used.values[0]), _scaled(rest.values[0])])
     own = getattr(found.table.kind, "shape", None) or found.deep.image_shape
     shape = asked_shape(image_shape, own, sides.shape[1])
     name = found.named(int(place[0]))
     if shape is None:
-        figure = _bars(used, sides)
+        figure = _bars(used, sides, rest.provenance.doubt)
     else:
-        figure = _maps(found.numbers(place)[0], sides, shape)
+        figure = _maps(found.numbers(place)[0], sides, shape, rest.provenance.doubt)
     figure.suptitle(f"{name[0].upper()}{name[1:]}, in {used.named(used.assigned[0])}")
     return finished(figure, path)
 
@@ -79,7 +83,13 @@ def _scaled(values: NDArray) -> NDArray:
     return np.asarray(values, dtype=float) / (np.abs(values).sum() or 1.0)
 
 
-def _bars(used: Explanation, sides: NDArray) -> Any:
+def _told(figure: Any, said: str, doubt: str | None) -> None:
+    """What is said below both sides; lines are as long as the picture is wide."""
+    lines = [said, _NEGATIVE, *([] if doubt is None else wrap(doubt, _LINE))]
+    figure.supxlabel("\n".join(lines), fontsize=8)
+
+
+def _bars(used: Explanation, sides: NDArray, doubt: str | None) -> Any:
     sizes = np.abs(sides)
     order = np.argsort(-sizes.max(axis=0), kind="stable")[:_MOST_BARS]
     names = [f"{used.feature_names[column]} = {value_of(used, 0, column)}" for column in order]
@@ -96,7 +106,7 @@ def _bars(used: Explanation, sides: NDArray) -> Any:
     axes[0].set_yticks(range(len(order)), names)
     axes[0].locator_params(axis="x", nbins=5)  # more would run into each other
     axes[0].invert_yaxis()
-    figure.supxlabel(_SCALED + _left_out(sides.shape[1]) + _NEGATIVE, fontsize=8)
+    _told(figure, _SCALED + _left_out(sides.shape[1]), doubt)
     return figure
 
 
@@ -106,7 +116,7 @@ def _left_out(count: int) -> str:
     return f" The {_MOST_BARS} columns of {count} that are largest on either side are drawn."
 
 
-def _maps(row: NDArray, sides: NDArray, shape: tuple[int, int, int]) -> Any:
+def _maps(row: NDArray, sides: NDArray, shape: tuple[int, int, int], doubt: str | None) -> Any:
     figure = figure_type()(figsize=(8.2, 3.3), layout="constrained")
     axes = figure.subplots(1, 3)
     image_on(axes[0], row, shape, float(row.min()), float(row.max()))
@@ -120,5 +130,5 @@ def _maps(row: NDArray, sides: NDArray, shape: tuple[int, int, int]) -> Any:
         axis.set_xticks([])
         axis.set_yticks([])
     figure.colorbar(drawn, ax=axes, label="share of relevance", fraction=0.03)
-    figure.supxlabel(_SCALED + _NEGATIVE, fontsize=8)
+    _told(figure, _SCALED, doubt)
     return figure

@@ -91,6 +91,8 @@ class Page:
         if self.explanation.fidelity is not None:
             first, *weak = self.explanation.fidelity.sentences()
             told.append({"about": "labels", "text": first, "care": bool(weak)})
+        if self.explanation.provenance.doubt is not None:
+            told.append({"about": "spaces", "text": self.explanation.provenance.doubt, "care": True})
         return told
 
     @property

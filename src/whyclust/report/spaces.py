@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 
 MOST_CLUSTERS = 8
 TOP_COLUMNS = 5
-NONE_SHARED = (
-    "No dimension of its embedding is shared: the spaces have collapsed, all dimensions tell clusters apart, "
-    "and it cannot be told what these clusters ignore."
-)
-ALL_SHARED = (
-    "All dimensions of its embedding are shared: the spaces have collapsed, none is for the clusters alone, "
-    "and what they use cannot be told from what they ignore."
-)
 
 
 def spaces(explanation: Explanation) -> dict[str, Any] | None:
@@ -50,12 +42,12 @@ def spaces(explanation: Explanation) -> dict[str, Any] | None:
     largest = ids[np.argsort(-counts, kind="stable")[:MOST_CLUSTERS]]
     # Relevance for a cluster that was asked for says nothing about what rows' own clusters use.
     own = explanation.question.about == "assigned"
-    n_cluster, n_shared = len(clustering.cluster_dims_), len(clustering.shared_dims_)
     return {
-        "n_cluster": n_cluster,
-        "n_shared": n_shared,
-        # Given where there is nothing to be told apart: lists would be of the same columns on both sides.
-        "collapsed": NONE_SHARED if not n_shared else ALL_SHARED if not n_cluster else None,
+        "n_cluster": len(clustering.cluster_dims_),
+        "n_shared": len(clustering.shared_dims_),
+        # Where there is nothing to be told apart, lists would be of the same columns on both sides.
+        "collapsed": clustering.collapsed_spaces is not None,
+        "doubt": rest.provenance.doubt,
         "share": share_of_shared(explanation),
         "weights": [
             {
@@ -97,11 +89,16 @@ def _largest(explanation: Explanation, members: NDArray) -> list[dict[str, Any]]
 
     As in the summary of a cluster, so that the page has one number for one column.
     """
-    means = np.abs(np.asarray(explanation.values)[members].mean(axis=0))
-    shares = means / (means.sum() or 1.0)
-    order = np.argsort(-means, kind="stable")[:TOP_COLUMNS]
+    means = np.asarray(explanation.values)[members].mean(axis=0)
+    sizes = np.abs(means)
+    shares = sizes / (sizes.sum() or 1.0)
+    order = np.argsort(-sizes, kind="stable")[:TOP_COLUMNS]
     return [
-        {"name": explanation.feature_names[column], "share": float(shares[column])}
+        {
+            "name": explanation.feature_names[column],
+            "share": float(shares[column]),
+            "negative": bool(means[column] < 0),  # the colour of its bar
+        }
         for column in order
-        if means[column] > 0
+        if sizes[column] > 0
     ]

@@ -68,6 +68,8 @@ def cluster_table(summary: Summary, pictures: dict[Any, str] | None = None) -> s
     told = [f"{_counted(more, 'more cluster')} not shown."] if more else []
     if not summary.ignored:
         told.append(f"Evidence: {EVIDENCE}.")
+    if summary.doubt is not None:
+        told.append(escape(summary.doubt))
     if not (summary.ignored or pictures):
         value = "relevance, a column's part of it" if summary.measures is None else "values of columns"
         told.append(f"Bars: {value}, the mean of the rows.")

@@ -24,8 +24,10 @@ def join(parts: list[str]) -> str:
 
 
 def describe_clusters(explanation: Explanation, top: int) -> str:
-    """One paragraph per cluster, then what the surrogate of given labels sees otherwise."""
-    return "\n".join([*cluster_paragraphs(explanation, top), *disagreement(explanation)])
+    """One paragraph per cluster, then what must be known of all of them."""
+    doubt = explanation.provenance.doubt
+    told = [*cluster_paragraphs(explanation, top), *disagreement(explanation)]
+    return "\n".join(told if doubt is None else [*told, doubt])
 
 
 def cluster_paragraphs(explanation: Explanation, top: int = 3, *, rows: bool = True) -> list[str]:
@@ -212,6 +214,8 @@ def describe_row(explanation: Explanation, top: int) -> str:
             sentences.append(f"{hidden:+.3g} belongs to columns that are 0 here.")
     if abs(base) > least:
         sentences.append(f"{base:+.3g} belongs to no column.")
+    if explanation.provenance.doubt is not None:
+        sentences.append(explanation.provenance.doubt)
     return " ".join(sentences)
 
 

@@ -99,11 +99,14 @@ class Summary:
     measures : str or None
         What relevance is, where it is no reason for a cluster for another cause: see
         :class:`whyclust.explaining.Provenance`.
+    doubt : str or None
+        What must be known before columns that are ignored are believed.
     """
 
     clusters: list[ClusterSummary]
     ignored: bool = False
     measures: str | None = None
+    doubt: str | None = None
 
     def __iter__(self) -> Iterator[ClusterSummary]:
         return iter(self.clusters)
@@ -163,7 +166,7 @@ class Summary:
             )
             name = f"ignored in {one.title}" if self.ignored else one.title
             lines.append(f"{name}: {one.size} rows ({one.share:.0%}); {listed}")
-        return "\n".join(lines)
+        return "\n".join(lines if self.doubt is None else [*lines, self.doubt])
 
     def _repr_html_(self) -> str:
         from whyclust.telling.glance import cluster_table
@@ -220,7 +223,8 @@ def summary_of(known: ClusterMoments, typical: TypicalRows | None, any_part: Exp
         typical = TypicalRows(dict.fromkeys(known.clusters, none))
     ignored = any_part.question.about == "ignored"
     found = _read(known, typical, any_part.feature_names, any_part)
-    return Summary(found, ignored, any_part.provenance.measures)
+    made = any_part.provenance
+    return Summary(found, ignored, made.measures, made.doubt)
 
 
 def _placed(parts: Iterable[Explanation]) -> Iterator[tuple[int, Explanation]]:

@@ -191,10 +191,8 @@ class ACeDeC(ShowsSpaces, AutoencoderClusterer, around="base"):
         yield from super()._complaints()
         if self._n_found == 1 or len(self.empty_clusters_):
             return  # there is nothing to tell apart, or it has been told
-        for dims, told in ((self.cluster_dims_, "shared"), (self.shared_dims_, "cluster")):
-            if not len(dims):
-                yield (
-                    f"The spaces have collapsed: all {len(self.cluster_weights_)} dimensions of the "
-                    f"embedding are in the {told} space. The clusters are those of soft weights. Try more "
-                    "space_epochs, or another embedding_dim of the base."
-                )
+        if self.collapsed_spaces is not None:
+            yield (
+                f"{self.collapsed_spaces} The clusters are those of soft weights. Try more space_epochs, or "
+                "another embedding_dim of the base."
+            )

@@ -138,8 +138,9 @@ def _add_spaces(page: Page, clusters: list[Any], shown: list[dict[str, Any]]) ->
     """What clusters of ACe/DeC use, and what they ignore."""
     told = page.spaces or {}
     for one in told.get("clusters", []):
-        apart = told["collapsed"] is None
+        apart = not told["collapsed"]
         shown[clusters.index(one["cluster"])]["spaces"] = {
+            "doubt": told["doubt"],
             "collapsed": told["collapsed"],
             "uses": one["uses"] if apart else [],
             "ignores": one["ignores"] if apart else [],
