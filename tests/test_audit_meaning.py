@@ -27,7 +27,7 @@ def test_each_combination_of_answers_is_told_apart() -> None:
     [
         (("yes", "yes", "yes"), "So clusters and reasons can be used."),
         (("yes", "with care", "yes"), "where these doubts do not matter to you."),
-        (("no", "with care", "yes"), "but do not call them kinds."),
+        (("no", "with care", "yes"), "but they are not separate groups."),
         (("no", "no", "yes"), "see which come back."),
         (("no", "no", "no"), "So do not rely on the reasons."),
         (

@@ -152,7 +152,7 @@ def test_rows_without_clusters_are_told_so(folder, capsys):
     generator = np.random.default_rng(0)
     np.save(folder / "lump.npy", generator.normal(size=(300, 3)))
     assert run("explain", "lump.npy", "--out", "out") == 0
-    assert "No k from 2 to 30 is better supported than one cluster" in capsys.readouterr().out
+    assert "no k from 2 to 30 is better supported than one cluster" in capsys.readouterr().out
     computed = json.loads((folder / "out" / "summary.json").read_text())["computed"]
     assert computed["choice_of_k"]["stands_out"] is False
     assert computed["k"] >= 2

@@ -495,11 +495,12 @@ def test_words_are_a_table_and_print_whole(driver, visits_page, tmp_path):
 
 
 def test_where_there_is_no_structure_every_cluster_says_so(driver, tmp_path):
-    X = np.random.default_rng(0).normal(size=(150, 3))
-    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    X = np.random.default_rng(0).normal(size=(150, 3)) * [4, 1, 1]
+    model = KMeans(3, n_init=3, random_state=0).fit(X)
     audit = wc.audit(model, X, n_repeats=2, n_refits=2, methods=["squared"])
-    structure = next(one for one in audit.answers if one.question == "structure")
-    assert structure.answer == "no"
+    structure, *others = audit.answers
+    assert (structure.question, structure.answer) == ("structure", "no")
+    assert "no" not in [one.answer for one in others]
     path = wc.explain(model, X).to_html(tmp_path / "lump.html", audit=audit)
     go(driver, path)
     until(
@@ -507,6 +508,12 @@ def test_where_there_is_no_structure_every_cluster_says_so(driver, tmp_path):
         """const cards = [...document.querySelectorAll('#page .card')];
            return cards.length === 3 &&
              cards.every((one) => one.innerText.includes('The audit finds no structure.'))""",
+    )
+    # They come back, and have their reasons: a mere 'no' would say that they are of no use.
+    shown(driver, "Trust: not as groups")
+    shown(
+        driver,
+        "Use the clusters to sort rows, and the reasons to see by what, but they are not separate groups.",
     )
     go(driver, path, "#/cluster/1")
     shown(driver, f"The audit finds no structure: {structure.reason}.")

@@ -74,7 +74,7 @@ export interface Values {
   model: string;
   labels: boolean;
   words: boolean;
-  trust: { grade: 'yes' | 'care' | 'no' | 'unknown'; lines: { what: string; text: string }[]; lump: string | null }; // why an audit finds no structure
+  trust: { grade: 'yes' | 'care' | 'no' | 'unknown'; word: string | null; lines: { what: string; text: string }[]; lump: string | null }; // why an audit finds no structure
   notes: string[];
   distributions: Record<string, Distribution>;
   pairs: { members: number; pairs: Pair[] } | null;

@@ -110,9 +110,9 @@ class ChosenK:
         if not self.stands_out:
             if self.n_rows < FEWEST_ROWS:
                 return f"{counted(self.n_rows, 'row')} are too few to choose a k: k = {self.k} is taken."
-            tried = "k = 2 is not" if largest == 2 else f"No k from 2 to {largest} is"
+            tried = "k = 2 is not" if largest == 2 else f"no k from 2 to {largest} is"
             return (
-                f"{tried} better supported than one cluster: no groups with gaps between them were found. "
+                f"No groups with gaps between them were found: {tried} better supported than one cluster. "
                 f"k = {self.k} is taken, whose clusters come back best in halves of the rows."
             )
         told = f"k = {self.k}: {standing_apart(self.support[self.k], self.k)} beyond chance."
@@ -218,7 +218,7 @@ def choose_k(
     >>> choice.stands_out
     False
     >>> choice.describe()
-    'No k from 2 to 20 is better supported than one cluster: no groups with gaps between them were found. k =
+    'No groups with gaps between them were found: no k from 2 to 20 is better supported than one cluster. k =
     ... is taken, whose clusters come back best in halves of the rows.'
     """
     kind = family(method)

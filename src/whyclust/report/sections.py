@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from whyclust._checks import same_origin
 from whyclust._versions import versions
+from whyclust.auditing.meaning import SORTING, only_sort
 from whyclust.report.certificate import certificate
 from whyclust.report.clusters import cluster_values, explained_parts
 from whyclust.report.curve import curve_drawing
@@ -88,6 +89,8 @@ class Page:
         lump = None if told else no_structure(self.audit)
         if lump:
             told.append({"about": "audit", "text": f"The audit finds no structure: {lump}.", "care": True})
+        if self.audit is not None and only_sort(self.audit.answers):
+            told.append({"about": "use", "text": f"{SORTING[0].upper()}{SORTING[1:]}.", "care": True})
         if self.explanation.fidelity is not None:
             first, *weak = self.explanation.fidelity.sentences()
             told.append({"about": "labels", "text": first, "care": bool(weak)})

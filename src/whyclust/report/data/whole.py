@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust.auditing.meaning import only_sort
 from whyclust.report.data.arrays import Arrays
 from whyclust.report.data.changes import changes
 from whyclust.report.data.clusters import answers, clusters
@@ -207,7 +208,14 @@ def _trust(page: Page) -> dict[str, Any]:
                 "ex.to_html(path, audit=wc.audit(model, X)).",
             }
         )
-    return {"grade": grade, "lines": lines, "lump": no_structure(page.audit)}
+    sorts = page.audit is not None and only_sort(page.audit.answers)
+    return {
+        "grade": grade,
+        # A mere 'no' would say that the clusters are of no use.
+        "word": "Trust: not as groups" if sorts else None,
+        "lines": lines,
+        "lump": no_structure(page.audit),
+    }
 
 
 def _plain(value: Any) -> Any:
