@@ -23,7 +23,9 @@ import torch.nn.functional as F  # noqa: E402, N812 (as PyTorch itself writes it
 import whyclust as wc  # noqa: E402
 from whyclust.datasets import make_idc_synthetic  # noqa: E402
 from whyclust.deep import DCN, IDC  # noqa: E402
+from whyclust.deep.models import head_starts  # noqa: E402
 from whyclust.deep.models.coding_rate import (  # noqa: E402
+    cluster_coding_rates,
     coding_rate,
     directions,
     gumbel_softmax,
@@ -31,7 +33,7 @@ from whyclust.deep.models.coding_rate import (  # noqa: E402
 )
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
-from whyclust.deep.models.head_starts import best_start, k_means_start  # noqa: E402
+from whyclust.deep.models.head_starts import begin_head, best_start, k_means_start  # noqa: E402
 from whyclust.deep.models.idc import _mean  # noqa: E402
 from whyclust.deep.models.sparsity import Sparsity  # noqa: E402
 from whyclust.deep.models.stochastic_gates import (  # noqa: E402
@@ -169,6 +171,16 @@ def test_the_head_minimises_equation_6():
     given = tensors[1].clone().requires_grad_()
     head_loss(tensors[0], given, 40.0, printed=True).backward()
     assert given.grad.abs().max() > 0
+
+
+def test_a_cluster_with_less_than_one_row_has_the_mean_of_its_share():
+    """Memberships of 0.02 to 0.1 in five rows are weights as any; without any the rate is 0."""
+    points = literal_directions(np.random.default_rng(0).normal(size=(5, 3)), "weighted")
+    shares = np.linspace([0.98, 0.02, 0.0], [0.9, 0.1, 0.0], 5)
+    assert 0 < shares[:, 1].sum() < 1
+    found = cluster_coding_rates(torch.from_numpy(points), torch.from_numpy(shares), 40.0).numpy()
+    np.testing.assert_allclose(found, literal_rates(points, shares, 40.0), rtol=1e-10, atol=1e-14)
+    assert found[2] == 0
 
 
 def test_mu_is_bounded_and_finds_back():
@@ -345,6 +357,54 @@ def test_clusters_leave_gates_and_encoder_alone(table):
     assert both.model_.cache is None
 
 
+def test_rates_of_what_learns_in_each_phase():
+    """The head's is 10 and that of the clusters' gates 100 times as large; two fall to a thousandth."""
+    model = IDC(3, **{**SMALL, "pretrain_epochs": 15}, learning_rate=0.002)._model(6, generator())
+    first, second, third = model.phases()
+    assert (first.epochs, second.epochs, third.epochs) == (2, 13, 3)
+    rates = []
+    for update in (*first.updates, *second.updates, *third.updates):
+        falls = update.schedule or (lambda done: 1.0)
+        rates.append([update.optimizer.learning_rate * falls(done) for done in (0.0, 0.5, 1.0)])
+    expected = [
+        [0.002, 0.002, 0.002],  # the autoencoder, alone
+        [0.002, 0.001001, 0.000002],  # with gates
+        [0.02, 0.01001, 0.00002],  # the head
+        [0.2, 0.2, 0.2],  # the gates of clusters
+    ]
+    np.testing.assert_allclose(rates, expected, rtol=1e-9)
+
+
+@collapse_may_be
+def test_an_autoencoder_that_has_learned_is_not_taught_without_gates_again(table):
+    """Gates learn for as many epochs as they would otherwise."""
+    taught = IDC(3, **SMALL).fit(table)
+    again = IDC(3, **{**SMALL, "epochs": 1}, autoencoder=taught).fit(table)
+    for model, n_epochs in ((taught, 1), (again, 0)):
+        assert len(model.history_["autoencoder"].get("clean", [])) == n_epochs
+        assert len(model.history_["gates"]["clean"]) == 4
+
+
+class EmptyLast(IDC):
+    """No row is in the last cluster, whose gates alone are all open."""
+
+    def _model(self, n_features, generator):
+        model = super()._model(n_features, generator)
+        with torch.no_grad():
+            model.head[-1].bias.copy_(torch.tensor([0.0, 0.0, -50.0]))
+            model.global_mu.fill_(-1.0)
+            model.global_mu[:2, 1] = model.global_mu[2] = 1.0
+        return model
+
+
+@collapse_may_be
+def test_gates_of_clusters_without_rows_select_no_columns(table):
+    model = EmptyLast(3, **{**SMALL, "epochs": 0}, gates=False).fit(table)
+    assert 2 not in model.labels_
+    np.testing.assert_array_equal(model.global_gates_, [[0, 1, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [1] * 6])
+    np.testing.assert_array_equal(model.selected_features_, [1])
+
+
 @collapse_may_be
 def test_without_gates(table, tmp_path):
     model = IDC(3, gates=False, **SMALL).fit(table)
@@ -466,6 +526,49 @@ def test_a_head_may_begin_with_k_means():
     assert all(parameter.grad is None or not parameter.grad.any() for parameter in head.parameters())
 
 
+def test_k_means_begins_ten_times_from_seeds_of_the_fit(monkeypatch):
+    """So it finds nine blobs, which a single run may miss, and another fit parts mere noise otherwise."""
+    plain, seen = head_starts.k_means, []
+
+    def k_means(*arguments, **settings):
+        found = plain(*arguments, **settings)
+        seen.append(found[1].numpy())
+        return found
+
+    monkeypatch.setattr(head_starts, "k_means", k_means)
+
+    def labels_of(points, n_clusters, seed):
+        head = dense([2, 4, n_clusters], "relu", batch_norm=True)
+        x = torch.from_numpy(points.astype(np.float32))
+        common = {"steps": 1, "batch_size": 8, "generator": generator(seed)}
+        k_means_start(head, x, x, optimizer=lambda: torch.optim.SGD(head.parameters(), lr=0.1), **common)
+        return seen[-1]
+
+    rng = np.random.default_rng(21)
+    members = np.repeat(np.arange(9), 8)
+    blobs = 6.0 * np.stack([members % 3, members // 3], axis=1) + rng.normal(size=(72, 2))
+    single = KMeans(9, n_init=1, random_state=0).fit(blobs.astype(np.float32)).labels_
+    assert len(set(zip(members, single, strict=True))) > 9  # it parts a blob
+    for seed in range(8):
+        assert len(set(zip(members, labels_of(blobs, 9, seed), strict=True))) == 9
+    noise = rng.uniform(size=(200, 2))
+    one, same, other = (labels_of(noise, 12, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+
+
+def test_a_head_that_begins_anew_has_forgotten_all_rows():
+    """It is one that never saw any, down to the means and variances by which batches are normalised."""
+    used, new = (dense([2, 4, 3], "relu", batch_norm=True) for _ in range(2))
+    used.train()(5.0 + 3.0 * torch.randn(20, 2, generator=generator(1)))
+    for head in (used, new):
+        begin_head(head, generator())
+    found = used.state_dict()
+    assert any(name.endswith("running_mean") for name in found)
+    for name, value in new.state_dict().items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
 def accuracy(y, labels):
     counts = np.zeros((4, 4))
     np.add.at(counts, (y, labels), 1)
@@ -534,6 +637,55 @@ def test_lambda_follows_the_gates_that_will_be_open(n_epochs, ahead):
         coming = now * (now / before) ** ahead if before else now
         lam *= min(max((coming / 20) ** 0.3, 1 / 1.5), 1.5)
         assert float(sparsity.lam) == pytest.approx(lam, rel=1e-6)
+
+
+@pytest.mark.parametrize(("count", "bound"), [(100, 1e2), (0, 1e-4)])
+def test_lambda_stays_within_bounds(count, bound):
+    """However long all gates are open, or none is."""
+
+    class Gates:
+        n_gate_epochs = 40
+
+        def local_gates(self, rows):
+            return (torch.arange(100) < count).float().expand(len(rows), 100)
+
+    sparsity = Sparsity(IDC(2, n_features=20), 100)
+    for _ in range(30):
+        sparsity.follow(Gates(), torch.zeros(2, 100), 30)
+    assert float(sparsity.lam) == pytest.approx(bound, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("clean", "gated", "factor"),
+    [
+        (0.2, 0.2, math.exp(3.0 * (1.0 - 0.9))),  # gated rows lose nothing: gates may cost more
+        (0.2, 0.32, math.exp(3.0 * (0.85 - 0.9))),  # 0.68 of 0.8 are kept, and 0.9 of them should be
+        (1.0, 0.5, 1.0),
+        (3.0, 0.5, 1.0),
+        (3.0, 9.0, 1.0),
+    ],
+)
+def test_lambda_waits_for_an_autoencoder_that_beats_the_mean(clean, gated, factor):
+    """Errors are in units of that of the mean row."""
+
+    class Coder:
+        n_gate_epochs = 10
+
+        def autoencoder(self, rows):
+            return rows, (1.0 - clean) * rows
+
+        def embed(self, rows):
+            return rows
+
+        def decode(self, rows):
+            return (1.0 - gated) * rows
+
+        def error(self, rows, back):
+            return (rows - back).abs().mean()
+
+    sparsity = Sparsity(IDC(2, n_features="auto"), 3)
+    sparsity.follow(Coder(), torch.tensor([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]), 1)
+    assert float(sparsity.lam) == pytest.approx(0.25 * factor, rel=1e-5)
 
 
 @collapse_may_be
@@ -615,6 +767,15 @@ def test_groups_by_correlation(table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         np.testing.assert_array_equal(model.fit(X).column_groups_, [0, 1, 0, 2, 3])
+
+
+def test_a_column_stays_in_the_first_group_that_it_is_like():
+    """Three columns at 0, 20 and 40 degrees: the second is like both others, which are not alike."""
+    axes = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    angles = np.deg2rad([0.0, 20.0, 40.0])
+    X = axes @ np.stack([np.cos(angles), np.sin(angles)])
+    np.testing.assert_allclose(np.corrcoef(X.T)[1], [np.cos(angles[1]), 1, np.cos(angles[1])])
+    np.testing.assert_array_equal(correlated(X), [0, 0, 1])
 
 
 @pytest.mark.parametrize(
