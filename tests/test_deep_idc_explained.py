@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -132,6 +133,34 @@ def test_explanations_see_gated_columns_from_the_gated_mean(model, table):
         seen = bias + weight @ (mean.numpy() * gates[row])
         literal = literal_gamma(weight, seen, moved, layer.layers["1"][row].numpy())
         np.testing.assert_allclose(found[row], literal, rtol=1e-3, atol=1e-5 * np.abs(literal).max() + 1e-7)
+
+
+def test_shares_of_explained_networks_have_the_temperature_of_the_fit(table):
+    """At 3 they are those of a third of the head's outputs."""
+    found = IDC(4, **{**SETTINGS, "epochs": 1, "pretrain_epochs": 1}, temperature=3.0).fit(table)
+    network = found.model_
+    with torch.no_grad():
+        network.head[-1].weight.mul_(20.0)  # outputs that are far apart
+        outputs = network.head(network.embed(torch.from_numpy(table))).double().numpy()
+    expected = softmax(outputs / 3.0, axis=1)
+    assert np.abs(expected - softmax(outputs, axis=1)).max() > 0.05
+    np.testing.assert_allclose(found.predict_proba(table), expected, atol=1e-5)
+    np.testing.assert_allclose(wc.neuralize(found, table).predict_proba(table), expected, atol=1e-5)
+
+
+def test_the_end_of_the_encoder_and_the_beginning_of_the_head_are_one_layer(model, table):
+    """No activation is between the two: relevance passes their product, and outputs are the same."""
+    network = model.model_
+    last, first = network.autoencoder.encoder[-1], network.head[0]
+    inner, outer = (one.weight.detach().double().numpy() for one in (last, first))
+    bias = outer @ last.bias.detach().double().numpy() + first.bias.detach().double().numpy()
+    layers = [one for one in network.encoder if isinstance(one, nn.Linear)]
+    assert len(layers) == sum(isinstance(one, nn.Linear) for one in network.autoencoder.encoder)
+    np.testing.assert_allclose(layers[-1].weight.detach(), outer @ inner, atol=1e-6)
+    np.testing.assert_allclose(layers[-1].bias.detach(), bias, atol=1e-6)
+    x = torch.from_numpy(table[:20])
+    with torch.no_grad():
+        np.testing.assert_allclose(network.encoder(x), network.head[:-1](network.embed(x)), atol=1e-4)
 
 
 def test_columns_of_zeros_and_shut_gates_are_finite(model, table):
