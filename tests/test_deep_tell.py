@@ -157,6 +157,29 @@ def test_centres_without_rows_are_moved_to_the_farthest_row(rows):
     assert torch.equal(model.weight[kept], before[kept])
 
 
+@torch.no_grad()
+def test_two_centres_without_rows_are_moved_to_different_rows(rows):
+    """Each to the row that is farthest from all centres with rows and from those that were moved before."""
+    model = built()
+    z = model.embed(rows).numpy()
+    # Of the outputs a and −a one is larger than a hundredth of a: no row is left for the two short centres.
+    begun = z[3] * np.array([[0.01], [1.0], [0.01], [-1.0]])
+    model.weight.copy_(torch.from_numpy(0.002 * begun))
+    members = np.bincount((z @ begun.T).argmax(axis=1), minlength=K)
+    assert (members[[1, 3]] > 0).all()
+    empty = [0, 2]
+    assert not members[empty].any()
+    centres = [begun[1], begun[3]]
+    model.revive(rows, 10)
+    taken = []
+    for cluster in empty:
+        distances = [min(np.square(row - centre).sum() for centre in centres) for row in z]
+        taken.append(int(np.argmax(distances)))
+        centres.append(z[taken[-1]])
+        np.testing.assert_allclose(model.centers[cluster].numpy(), z[taken[-1]], rtol=1e-6, atol=1e-9)
+    assert len(set(taken)) == len(empty)
+
+
 def test_views_are_pulled_to_where_the_original_belongs(rows):
     model = built(alpha=0.01)
     view = rows.flip(0)
