@@ -227,6 +227,21 @@ def test_dufs_loss_is_that_of_the_paper(lam, n_neighbors, factor, walk):
     )
 
 
+def test_rows_are_at_no_distance_from_themselves_whatever_rounding_says():
+    """Pairs of rows far from zero, in single precision; each pair is as far apart as its kernel is wide."""
+    import torch
+
+    from whyclust.select.torch_gated_laplacian import random_walk
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        first = rng.uniform(50, 150, size=40)
+        pair = np.stack([first, first + rng.normal(size=40)]).astype(np.float32)
+        found = random_walk(torch.from_numpy(pair), 1, 2.0).numpy()
+        stays = 1 / (1 + np.exp(-1 / 2.0))
+        np.testing.assert_allclose(found, [[stays, 1 - stays], [1 - stays, stays]], rtol=1e-5)
+
+
 def test_concrete_layer_is_that_of_the_paper():
     import torch
 
@@ -356,6 +371,16 @@ def test_gates_tell_how_many_columns_to_keep(planted):
     shut = DUFS(lam=5.0, epochs=100, random_state=0).fit(X)
     assert shut.n_features_ == 1
     assert set(shut.history_["gates"]) == {"smoothness", "gates"}
+
+
+def test_gates_that_are_less_than_half_open_keep_no_column(planted):
+    """After a few epochs none is shut; some have opened, and some are on their way to be shut."""
+    found = DUFS(epochs=5, random_state=0).fit(StandardScaler().fit_transform(planted))
+    kept = found.gates_ > 0.5
+    assert found.gates_.min() > 0.3
+    assert 0 < kept.sum() < 30
+    assert found.n_features_ == kept.sum()
+    assert np.array_equal(found.get_support(), kept)
 
 
 # --- scikit-learn's conventions -------------------------------------------------------------------
