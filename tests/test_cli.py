@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sklearn.datasets import load_iris, load_wine
 import whyclust as wc
 from whyclust.command.cli import _exit_code, app, main
 from whyclust.command.examples import EXAMPLES
+from whyclust.command.reading import named_beside
 
 CUSTOMERS = Path(__file__).parents[1] / "examples" / "customers.csv"
 FILES = {"report.html", "relevance.parquet", "clusters.csv", "summary.json", "model.npz", "SHA256SUMS"}
@@ -378,6 +380,16 @@ def test_identifiers_are_left_out_with_a_hint(folder, capsys):
     assert "can name the rows: --id-column 'Kunden-Nr'" in capsys.readouterr().err
     assert run("explain", "t.csv", "-k", 2, "--id-column", "Kunden-Nr") == 0
     assert "--id-column" not in capsys.readouterr().err
+
+
+def test_rows_are_not_named_by_the_same_words_twice():
+    makes = ["Honda Accord", "Ford Escort"]
+    frame = pd.DataFrame({"maker": ["Honda", "Ford"], "model": ["Accord", "Escort"], "make": makes})
+    frame = frame.assign(again=makes, owner=["Ann", "Bob"], price=[1.0, 2.0])
+    naming = ["maker", "model", "make", "again", "owner"]
+    beside = named_beside(SimpleNamespace(frame=frame), SimpleNamespace(naming=naming))
+    assert list(beside.columns) == ["make", "owner"]
+    assert named_beside(SimpleNamespace(frame=frame), SimpleNamespace(naming=["gone"])) is None
 
 
 def test_people_are_told_of_names_before_numbers(folder, capsys):

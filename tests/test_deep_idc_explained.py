@@ -4,10 +4,13 @@ import copy
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 torch = pytest.importorskip("torch")
 
@@ -246,6 +249,30 @@ def test_gates_are_an_explanation(model, table):
         from sklearn.cluster import KMeans
 
         wc.explain(KMeans(2, n_init=1, random_state=0).fit(table), table, method="gate_halves")
+
+
+def test_gates_of_a_column_with_several_parts_are_those_of_the_widest(table):
+    frame = pd.DataFrame(table[:, :4], columns=list("abcd")).assign(e=np.where(table[:, 4] > 0, "yes", "no"))
+    parts = make_column_transformer(
+        (StandardScaler(), list("abcd")), (OneHotEncoder(sparse_output=False), ["e"])
+    )
+    pipe = make_pipeline(parts, IDC(4, **SETTINGS)).fit(frame)
+    found = wc.explain(pipe, frame, method="gates")
+    gates = pipe[-1].local_gates(pipe[:-1].transform(frame))
+    np.testing.assert_allclose(found.values[:, 4], gates[:, 4:].max(axis=1), atol=1e-5)
+    np.testing.assert_allclose(found.values[:, :4], gates[:, :4], atol=1e-5)
+    assert (gates[:, 4:].min(axis=1) > 0).any()
+
+
+def test_gates_that_had_no_epoch_are_told(table):
+    with pytest.warns(UserWarning, match="have not learned: pretrain_epochs=1 leaves them no epoch"):
+        IDC(4, **SETTINGS | {"pretrain_epochs": 1, "epochs": 1}).fit(table)
+
+
+def test_gates_of_components_are_not_those_of_columns(table):
+    pipe = make_pipeline(StandardScaler(), PCA(3), IDC(4, **SETTINGS)).fit(table)
+    with pytest.raises(TypeError, match="a step before the IDC mixes columns"):
+        wc.explain(pipe, table, method="gates")
 
 
 def test_clusters_have_an_explanation(model, table, tmp_path):

@@ -23,9 +23,18 @@ _GATED = "models that multiply columns by gates (IDC)"
     measures="gate of the row, which is the same whatever the cluster",
 )
 def gates(asked: Asked) -> Attribution:
-    """The gate of each column, whatever the cluster: 0 where it is shut."""
+    """The gate of each column, whatever the cluster: 0 where it is shut.
+
+    Of a column with several encoded ones it is that of the one that is open widest: a sum would exceed 1.
+    """
     trunk = gated_trunk(asked.net, "gates")
-    return Attribution.without_base(trunk.gates(asked.net.features.before_trunk(asked.points)))
+    encoded = trunk.gates(asked.net.features.before_trunk(asked.points))
+    rows = asked.prepared.rows
+    if np.array_equal(rows.sources, np.arange(rows.n_columns)):
+        return Attribution.without_base(encoded)
+    values = np.zeros((len(encoded), rows.n_columns), dtype=encoded.dtype)
+    np.maximum.at(values.T, rows.sources, encoded.T)
+    return Attribution(values, np.zeros(len(values)), collected=True)
 
 
 @baseline(
@@ -55,8 +64,23 @@ def gated_trunk(net: Neuralized, method: str) -> Any:
     """The layers of a network that begins with gates; refuses others."""
     trunk: Any = net.features.trunk
     if getattr(trunk, "gate", None) is None:
+        if _gated_later(trunk):
+            raise TypeError(
+                f"method={method!r} reads gates of columns, but a step before the {net.model} mixes columns "
+                "(PCA, say), and its gates are of what comes out: "
+                "pipe[-1].local_gates(pipe[:-1].transform(X)) has them, or take relevance, explain(pipe, X)."
+            )
         raise TypeError(
             f"method={method!r} reads the gates of a model, but this {net.model or 'model'} has none: use it "
             "for a whyclust.deep.IDC without gates=False, or another method."
         )
     return trunk
+
+
+def _gated_later(trunk: Any) -> bool:
+    """Whether there are gates behind other layers: those of columns that an earlier step has made."""
+    if trunk is None:
+        return False
+    from whyclust.propagate.torch_modules import Gated  # PyTorch is imported on use
+
+    return any(isinstance(layer, Gated) for layer in trunk.module.modules())

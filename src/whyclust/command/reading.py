@@ -18,6 +18,8 @@ from whyclust.telling.lines import id_name
 
 # Columns shown beside the rows, which have no part in the clustering.
 MOST_BESIDE = 3
+# Rows that are looked at to see whether one column says what others do.
+_GLANCE = 1000
 # What a first column without a name is called here, and by pandas where it has written the table again.
 _NAMELESS = ("column 1", "Unnamed: 0")
 
@@ -130,7 +132,23 @@ def copy_notes(rows: Rows, plan: TablePlan) -> list[str]:
 def named_beside(rows: Rows, plan: TablePlan) -> pd.DataFrame | None:
     """Columns that were left out and tell people which row it is: a car's model says more than its number."""
     told = [name for name in plan.naming if name in rows.frame.columns]
-    return rows.frame[told[:MOST_BESIDE]] if told else None
+    words = {name: rows.frame[name].head(_GLANCE).astype(str).tolist() for name in told}
+    # 'Honda' and 'Accord' say nothing beside 'Honda Accord'.
+    said = [
+        name
+        for place, name in enumerate(told)
+        if not any(
+            _within(words[name], words[other]) and (position < place or words[name] != words[other])
+            for position, other in enumerate(told)
+            if other != name
+        )
+    ]
+    return rows.frame[said[:MOST_BESIDE]] if said else None
+
+
+def _within(parts: list[str], texts: list[str]) -> bool:
+    """Whether each text holds the part that stands in the same row."""
+    return all(part in text for part, text in zip(parts, texts, strict=True))
 
 
 def plan_rows(rows: Rows) -> TablePlan:

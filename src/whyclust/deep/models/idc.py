@@ -250,6 +250,13 @@ class IDC(PretrainedClusterer):
         yield from super()._complaints()
         least, most = self._gates_at
         del self._gates_at
+        model: Any = self.model_
+        if self.gates and not model.n_gate_epochs:
+            yield (
+                f"The gates have not learned: pretrain_epochs={self.pretrain_epochs} leaves them no epoch. "
+                "They say nothing so: raise it, to some hundred steps at least."
+            )
+            return
         asked = self.n_features
         if isinstance(asked, (int, np.integer)) and not 0.5 <= self.n_open_ / asked <= 1.5:
             yield (
