@@ -254,7 +254,7 @@ class IDC(PretrainedClusterer):
         if self.gates and not model.n_gate_epochs:
             yield (
                 f"The gates have not learned: pretrain_epochs={self.pretrain_epochs} leaves them no epoch. "
-                "They say nothing so: raise it, to some hundred steps at least."
+                "So they say nothing: raise it, to some hundred steps at least."
             )
             return
         asked = self.n_features
