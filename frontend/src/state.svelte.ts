@@ -5,7 +5,7 @@ export type Route =
   | { page: 'overview' }
   | { page: 'cluster'; code: number }
   | { page: 'pairs'; from?: number; to?: number }
-  | { page: 'table'; doubtful?: boolean; code?: number; chosen?: boolean } // the rows nearest to a border first, of one cluster; those in the lasso
+  | { page: 'table'; doubtful?: boolean; gaps?: boolean; code?: number; chosen?: boolean } // the rows nearest to a border first, of one cluster; those with most values missing; those in the lasso
   | { page: 'words' };
 
 function read(hash: string): { route: Route; row: number | null } {
@@ -19,7 +19,7 @@ function read(hash: string): { route: Route; row: number | null } {
   const route: Route =
     page === 'cluster' && numbers.length ? { page: 'cluster', code: numbers[0] }
     : page === 'pairs' ? { page: 'pairs', from: numbers[0], to: numbers[1] }
-    : page === 'table' ? (rest[0] === 'doubtful' ? { page: 'table', doubtful: true, code: numbers[0] } : { page: 'table', chosen: rest[0] === 'chosen' })
+    : page === 'table' ? (rest[0] === 'doubtful' ? { page: 'table', doubtful: true, code: numbers[0] } : { page: 'table', gaps: rest[0] === 'gaps', chosen: rest[0] === 'chosen' })
     : page === 'words' ? { page: 'words' }
     : { page: 'overview' };
   return { route, row: held && known !== undefined && known < held.count ? known : null };
@@ -30,6 +30,7 @@ export function addressOf(route: Route, position: number | null): string {
     route.page === 'overview' ? '/'
     : route.page === 'cluster' ? `/cluster/${route.code}`
     : route.page === 'pairs' ? (route.to === undefined ? '/pairs' : `/pairs/${route.from}/${route.to}`)
+    : route.page === 'table' && route.gaps ? '/table/gaps'
     : route.page === 'table' && route.doubtful ? `/table/doubtful${route.code === undefined ? '' : `/${route.code}`}`
     : route.page === 'table' && route.chosen ? '/table/chosen'
     : `/${route.page}`;

@@ -72,6 +72,8 @@ def texts_beside(beside: Any, rows: NDArray, n_rows: int) -> list[dict[str, Any]
 
     >>> texts_beside(pd.DataFrame({"name": ["Ann", None, "Bob"]}), np.array([1, 2]), 3)
     [{'name': 'name', 'values': ['', 'Bob']}]
+    >>> texts_beside(pd.DataFrame({"day": pd.to_datetime(["2024-05-01", None])}), np.array([0, 1]), 2)
+    [{'name': 'day', 'values': ['2024-05-01', '']}]
     """
     if beside is None:
         return []
@@ -82,6 +84,11 @@ def texts_beside(beside: Any, rows: NDArray, n_rows: int) -> list[dict[str, Any]
     told = []
     for place, name in enumerate(beside.columns):
         column = beside.iloc[:, place].iloc[rows]
+        if (
+            pd.api.types.is_datetime64_any_dtype(column)
+            and (column.dropna() == column.dropna().dt.normalize()).all()
+        ):
+            column = column.dt.date  # days alone have no midnight
         texts = ["" if missing else str(one) for one, missing in zip(column, column.isna(), strict=True)]
         told.append(
             {
