@@ -1,5 +1,6 @@
 """What readers of the report's page expect of it, in a browser: categories, held columns, table, Pairs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +116,24 @@ def test_columns_are_held_for_one_row_only(driver, guests, page):
     driver.execute_script("location.hash = arguments[0]", f"#/?row={second}")
     shown(driver, f"Row {guests.index[second]}")
     until(driver, "return !document.getElementById('page').innerText.includes('Held as they are')")
+
+
+def test_several_numbers_are_nearer_than_one_of_them_or_say_that_none_are(driver, guests, page):
+    """In whole steps, too: columns that would move by less than half of one stand."""
+    told, seen = "No several numbers were found that are nearer than", set()
+    for row in np.argsort(guests.evidence)[:12].tolist():
+        go(driver, page, f"#/?row={row}")
+        click(driver, "What would move it?")
+        shown(driver, "ONE COLUMN ALONE")
+        text = driver.execute_script("return document.querySelector('#page .panel').innerText")
+        alone = [line for line in answers(driver, ".alone") if line[0] in {"nights", "price"}]
+        together = re.search(r"How far: ([0-9.e-]+) before rounding", text)
+        seen.add(together is not None)
+        if together is None:
+            assert told in text
+        elif alone and "No single column" not in text:
+            assert float(together[1]) <= min(float(line[4]) for line in alone) * 1.01
+    assert True in seen
 
 
 def test_where_no_column_is_enough_two_are_shown(driver, guests, page):
