@@ -18,7 +18,8 @@ _GATED = "models that multiply columns by gates (IDC)"
 @baseline(
     "gates",
     title="gates of the row",
-    scores="g(x), between 0 and 1: how much of the column the model lets in; of one-hot columns the widest open",
+    scores="g(x), between 0 and 1: how much of the column the model lets in; of one-hot columns the widest "
+    "open",
     only_for=_GATED,
     measures="gate of the row, which is the same whatever the cluster",
 )
