@@ -1,6 +1,7 @@
 """Explanations of IDC: relevance through gates, the gates themselves, and both side by side."""
 
 import copy
+import re
 import sys
 
 import numpy as np
@@ -281,6 +282,9 @@ def test_clusters_have_an_explanation(model, table, tmp_path):
     np.testing.assert_array_equal(ex.clusters, range(4))
     np.testing.assert_array_equal(ex.data, model.cluster_means_)
     assert "only row" not in ex.describe()  # a cluster's mean is no row of it
+    assert ex.describe().startswith("Cluster 0 as a whole. Largest by gate of the cluster: ")
+    alone = r"Cluster 2 as a whole, at the mean of its rows: evidence -?[\d.]+ against"
+    assert re.match(alone, ex[2].describe())
     for cluster in np.unique(model.labels_):
         own = table[model.labels_ == cluster]
         np.testing.assert_allclose(model.cluster_means_[cluster], own.mean(axis=0), rtol=1e-4, atol=1e-5)
@@ -309,7 +313,7 @@ def test_gates_are_told_as_gates(model, table):
         assert told in line
     assert told in gates[0].describe()
     of_clusters = model.global_explanation()
-    assert "Cluster 0 was explained for 1 row. Largest by gate of the cluster: " in of_clusters.describe()
+    assert "Cluster 0 as a whole. Largest by gate of the cluster: " in of_clusters.describe()
     for text in (gates.describe(), gates[0].describe(), of_clusters.describe(), of_clusters[0].describe()):
         assert "Its mean" not in text
         assert "For cluster" not in text

@@ -71,6 +71,23 @@ def test_settings_of_another_fit_are_not_saved(table, tmp_path, changed):
     np.testing.assert_array_equal(again.predict(table), model.labels_)
 
 
+@may_collapse
+@pytest.mark.filterwarnings("ignore:The spaces have collapsed")
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_answer_nothing(table, tmp_path, number):
+    """An argmax of NaN would be cluster 0, and a file of them would be complete."""
+    model = wc.deep.ACeDeC(base=DCN(3, **SMALL, pretrain_epochs=2), space_epochs=2).fit(table)
+    with torch.no_grad():
+        model.model_.space.turn.weight[0, 0] = number
+    told = "The network holds NaN or infinite numbers"
+    for ask in (model.predict, model.predict_proba, model.transform, model.reconstruct):
+        with pytest.raises(ValueError, match=told):
+            ask(table)
+    with pytest.raises(ValueError, match=told):
+        wc.save(model, tmp_path / "m.npz")
+    assert not list(tmp_path.iterdir())
+
+
 # --- what is explained is what the model does --------------------------------------------------------
 
 

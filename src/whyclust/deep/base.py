@@ -25,7 +25,7 @@ from whyclust.deep.generation import Generative, moments, spreads
 from whyclust.deep.parameters import Declared, number, optional, path, setting, whole, yes_or_no
 from whyclust.deep.presets import WithPresets
 from whyclust.deep.training.devices import choose_device, seed_torch
-from whyclust.deep.training.divergence import diverged
+from whyclust.deep.training.divergence import diverged, refuse_broken
 from whyclust.deep.training.in_words import in_words
 from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint
 from whyclust.deep.training.loop import Progress, evaluating, kept_whole, train
@@ -344,6 +344,7 @@ class DeepClusterer(
 
     def _over_rows(self, function: Any, table: NDArray) -> NDArray:
         """Apply a function of tensors, block by block."""
+        refuse_broken(self.model_)
         device = torch.device(self.device_)
         with evaluating(self.model_):
             parts = [

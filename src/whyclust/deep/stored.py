@@ -17,6 +17,7 @@ from whyclust.deep.autoencoding import AutoencoderClusterer
 from whyclust.deep.base import DeepClusterer
 from whyclust.deep.networks.autoencoders import PAPERS
 from whyclust.deep.training.augmenting import MaskAndJitter, TurnAndShift
+from whyclust.deep.training.divergence import refuse_broken
 from whyclust.deep.training.phases import DeepModel
 from whyclust.saving.registry import of_name, of_thing
 
@@ -42,6 +43,7 @@ def to_arrays(estimator: DeepClusterer) -> tuple[dict[str, Any], dict[str, NDArr
     arrays : dict of ndarray
         ``state.*`` of the torch module, ``fitted.*`` of the estimator.
     """
+    refuse_broken(estimator.model_)
     entry: Any = of_thing(estimator)
     fitted: dict[str, Any] = {}
     description = {

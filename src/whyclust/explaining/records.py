@@ -129,6 +129,11 @@ class Provenance:
     spaces: SpacesApart | None = None
 
     @property
+    def of_clusters(self) -> bool:
+        """Whether each line of values stands for a whole cluster, and not for a row."""
+        return self.method == "global gates"
+
+    @property
     def doubt(self) -> str | None:
         """What must be known before columns that are ignored are believed, in a sentence."""
         return None if self.spaces is None else self.spaces.doubt

@@ -65,6 +65,8 @@ def cluster_sentences(
         rival = explanation.named(explanation.competitors[0])
         against = f" against {rival}" if explanation.question.duel else ""
         first = f"{_capital(one.title)} was explained{against} for {counted(one.size, 'row')}"
+    if explanation.provenance.of_clusters:
+        first = f"{_capital(one.title)} as a whole"
     if not named and top > 0:
         told = "no column speaks for it" if measures is None else f"none is above zero by {measures}"
         return [f"{first}; {told}.", *_doubt(explanation, one.cluster)]
@@ -176,6 +178,8 @@ def describe_row(explanation: Explanation, top: int) -> str:
         ignored = number(float(explanation.evidence[0]))
         sentence = f"Row {label} is {is_own}; what the clustering ignores of it is {ignored}"
         told = "what is ignored"
+    elif explanation.provenance.of_clusters:
+        sentence = f"{_capital(name)} as a whole, at the mean of its rows: {found} against {rival}"
     elif explanation.question.duel:
         nearer = cluster if explanation.evidence[0] > 0 else competitor
         nearer = explanation.short_name(nearer)

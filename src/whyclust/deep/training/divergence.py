@@ -1,8 +1,11 @@
-"""Training that has run away, as its losses tell."""
+"""Training that has run away, as its losses tell, and weights that are no numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+
+import torch
+from torch import nn
 
 # Training has diverged where rows are restored worse than at first, and so many times worse than at best,
 # without a gain of the whole loss: after pretraining the reconstruction may be what the other terms cost.
@@ -18,4 +21,14 @@ def diverged(history: dict[str, dict[str, list[float]]]) -> Iterator[str]:
             yield (
                 f"Training has diverged: the reconstruction of {phase} was {min(errors):.3g} at best and is "
                 f"{errors[-1]:.3g} in its last epoch. Lower learning_rate, or standardise the columns."
+            )
+
+
+def refuse_broken(model: nn.Module) -> None:
+    """Raise if a network holds what is no number, as after weights were changed by hand."""
+    for name, tensor in model.state_dict().items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(
+                f"The network holds NaN or infinite numbers (in {name}), expected finite ones: fit the model "
+                "again, or load it from a file."
             )
