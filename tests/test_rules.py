@@ -1,5 +1,6 @@
 """Rules: conditions in the user's units, found by relevance, measured on rows that did not find them."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -148,12 +149,36 @@ def test_a_cluster_that_three_conditions_do_not_tell_says_so():
     X = np.random.default_rng(0).normal(size=(600, 8))
     labels = (X.sum(axis=1) > 0).astype(int)
     ex = wc.explain(labels, X)
-    assert ex.rules(1, target=0.95).describe().startswith("Rules of up to 3 conditions tell less than half")
+    few = ex.rules(1, target=0.95)
+    told = "The rule that was found matches" if len(few) == 1 else "The rules that were found match"
+    assert few.describe().startswith(f"{told} less than half of cluster 1. If ")
+    assert few.clusters[1].coverage < 0.5
     found = ex.rules(1, target=0.999)
     assert found.describe().startswith(
-        "Cluster 1 needs more than 3 conditions to be told from other clusters"
+        "No rule of up to 3 conditions was found that tells cluster 1 from other clusters surely enough; "
+        "this is the best. If "
     )
     assert len(found) == 1 and not found[0].reaches
+
+
+def test_more_conditions_are_never_worse(monkeypatch):
+    """Three conditions on the first columns would do, and two on others are better: these are told."""
+    finding = sys.modules["whyclust.answers.rules"]._OfCluster
+    made, worth = finding._rule, []
+
+    def recorded(self, grown, columns):
+        worth.append(grown.worth)
+        return made(self, grown, columns)
+
+    monkeypatch.setattr(finding, "_rule", recorded)
+    X = load_breast_cancer().data
+    model = make_pipeline(StandardScaler(), KMeans(8, n_init=2, random_state=0)).fit(X)
+    ex, by_conditions = wc.explain(model, X), []
+    for most in (1, 2, 3):
+        worth.clear()
+        assert len(ex.rules(max_conditions=most, max_rules=1)) == 8
+        by_conditions.append(worth.copy())
+    assert (np.diff(by_conditions, axis=0) >= -1e-12).all()
 
 
 def test_rules_of_a_cluster_of_most_rows_halve_what_is_missed():
@@ -297,6 +322,25 @@ def test_lower_end_is_wilsons():
         low = lower_end(share, n_rows, errors)
         # The share from which the observed one is so many standard errors away.
         assert (share - low) ** 2 == pytest.approx(errors**2 * low * (1 - low) / n_rows, rel=1e-9)
+
+
+def test_rules_by_conditions_are_those_of_searches_for_so_many():
+    """Three columns must be low together; of two conditions some rows of other clusters remain."""
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    members = (X < 0.5).all(axis=1).astype(float)
+    weights = 0.5 * members / members.sum() + 0.5 * (1 - members) / (1 - members).sum()
+    columns = [
+        Column(Bins.of(name, 0, values, weights, np.ones(300) / members.sum(), is_word=False), 0.3)
+        for name, values in zip("abc", X.T, strict=True)
+    ]
+
+    def search(most):
+        return RuleSearch(columns, members, 1.0 - members, members, 0.9, most)
+
+    bests = search(5).by_conditions()
+    assert len(bests) == 3  # there are no more columns
+    assert [len(one.chosen) for one in bests] == [1, 2, 3]
+    assert [one.worth for one in bests] == [search(most).best().worth for most in (1, 2, 3)]
 
 
 def test_a_second_end_must_pay():

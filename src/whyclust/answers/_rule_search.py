@@ -104,9 +104,14 @@ class RuleSearch:
 
     def best(self) -> Grown | None:
         """The rule of the largest coverage that reaches the target, or else what comes nearest to one."""
+        found = self.by_conditions()
+        return found[-1] if found else None
+
+    def by_conditions(self) -> list[Grown]:
+        """The best rule of up to 1, 2, ... conditions: none is worth less than those before it."""
         everything = np.ones(len(self.members), dtype=bool)
         beam = [Grown({}, everything, 0.0, 0.0, -np.inf)]
-        best: Grown | None = None
+        bests: list[Grown] = []
         for _ in range(self.most):
             grown: dict[bytes, Grown] = {}
             for rule in beam:
@@ -122,9 +127,8 @@ class RuleSearch:
             beam = ranked[: _BEAM[1]]
             beam += sorted(ranked[_BEAM[1] :], key=lambda one: -one.f1)[: _BEAM[0]]
             found = self._refined(beam[0])
-            if best is None or found.worth > best.worth:
-                best = found
-        return best
+            bests.append(max([*bests[-1:], found], key=lambda one: one.worth))
+        return bests
 
     def _with(self, rule: Grown, place: int) -> list[Grown]:
         """The rule with each condition on one column that is worth a try; only the better ones of them."""

@@ -195,22 +195,25 @@ class _OfCluster:
         first = int(np.searchsorted(np.cumsum(shares), _RELEVANCE_FIRST)) + 1
         first = min(max(first, _FIRST[0]), _FIRST[1], len(order))
         columns = self._columns(order[:first], shares[:first])
-        grown = self._covering(columns)
-        if (not grown or not self._reaches(grown[0]) or grown[0].coverage < _HALF) and first < len(order):
+        grown = self._covering(columns, self.most)
+        # A rule of many conditions on these columns must stand beside one of few conditions on others.
+        more = self._not_enough(columns)
+        if more and first < len(order):
             columns = columns + self._columns(order[first:], shares[first:])
-            grown = self._covering(columns)
+            grown = max(self._covering(columns, more), grown, key=_worth)
         made = [self._rule(one, columns) for one in grown]
         if not made:
             return [], self._none(f"{title} has no rule: no condition tells it from other rows.")
         note = ""
         if not made[0].reaches:
             note = (
-                f"{title} needs more than {counted(self.most, 'condition')} to be told from other clusters; "
-                "this is the best that was found."
+                f"No rule of up to {counted(self.most, 'condition')} was found that tells {self.named} from "
+                "other clusters surely enough; this is the best."
             )
         together = self._together(made)
         if not note and together.coverage < _HALF:
-            note = f"Rules of up to {counted(self.most, 'condition')} tell less than half of {self.named}."
+            those = "rule that was found matches" if len(made) == 1 else "rules that were found match"
+            note = f"The {those} less than half of {self.named}."
         return made, replace(together, note=note)
 
     def _none(self, note: str) -> ClusterRules:
@@ -289,12 +292,20 @@ class _OfCluster:
 
     # --- rules --------------------------------------------------------------------------------
 
-    def _covering(self, columns: list[Column]) -> list[Grown]:
-        """Rules one after the other, each for what those before it leave."""
+    def _not_enough(self, columns: list[Column]) -> int:
+        """The most conditions with which no rule on these columns does; 0 where one condition does."""
+        search = RuleSearch(columns, self.members, self.others, self.members, self.target, self.most)
+        does = [self._reaches(one) and one.coverage >= _HALF for one in search.by_conditions()]
+        if not does or not does[-1]:
+            return self.most
+        return max((most for most, enough in enumerate(does, start=1) if not enough), default=0)
+
+    def _covering(self, columns: list[Column], most: int) -> list[Grown]:
+        """Rules of so many conditions one after the other, each for what those before it leave."""
         wanted = self.members.copy()
         found: list[Grown] = []
         while len(found) < self.count:
-            search = RuleSearch(columns, self.members, self.others, wanted, self.target, self.most)
+            search = RuleSearch(columns, self.members, self.others, wanted, self.target, most)
             best = search.best()
             if best is None or (found and (not self._reaches(best))):
                 break
@@ -336,3 +347,8 @@ class _OfCluster:
         hits = float(weights[matched & inside].sum())
         precision = hits / float(weights[matched].sum()) if matched.any() else np.nan
         return int(matched.sum()), precision, hits / float(weights[inside].sum())
+
+
+def _worth(rules_of: list[Grown]) -> float:
+    """What the first rule of a cluster is worth."""
+    return rules_of[0].worth if rules_of else -np.inf
