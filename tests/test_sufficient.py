@@ -1,6 +1,7 @@
 """Sufficient columns: planted truth, plain re-derivations, exhaustive search, calibration, odd cases."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,7 @@ def test_planted_columns_are_found(found):
     assert by_cluster["columns"].tolist() == ["b and e"] * 4
     assert (by_cluster["share"] == 1.0).all()
     assert found.describe().splitlines()[0] == "Cluster 0: b and e suffice for 100% of its rows."
+    assert found.of_cluster(-1) == ""  # as reports ask of noise, of which no row was asked
 
 
 def test_one_row_alone_is_that_row_among_all(planted, found):
@@ -292,6 +294,68 @@ def test_a_cluster_that_holds_most_rows_says_so():
     assert "holds 97% of all rows" in large.describe() and "holds 97% of all rows" in answer.describe()
     assert set(answer.status[:12]) == {"too few similar rows to tell"}  # there are no twenty like them
     assert "oo few rows are similar" in answer[0].describe()
+
+
+def small_cluster(n_members):
+    """Clusters of 220 rows, and one that a single column of forty tells perfectly."""
+    rng = np.random.default_rng(0)
+    labels = np.r_[np.repeat([0, 1, 2], 220), np.repeat(3, n_members)]
+    X = rng.normal(size=(len(labels), 40))
+    X[np.arange(len(labels)), labels] += 8
+    return wc.explain(labels, pd.DataFrame(X).add_prefix("g"))
+
+
+@pytest.mark.parametrize("n_members", [13, 20, 31])
+def test_of_a_small_cluster_it_is_said_that_nobody_can_tell(n_members):
+    """Half of the background has fewer than twenty rows of it: the one column cannot be judged."""
+    ex = small_cluster(n_members)
+    answer = ex.sufficient(ex.labels == 3)
+    found = answer.status == "suffices"
+    assert set(answer.status[~found]) == {"too few similar rows to tell"}
+    assert set(answer.unjudged) == {1}
+    few = f", as only {n_members} of {660 + n_members} are in it."
+    row = answer[int(np.flatnonzero(~found)[0])].describe()
+    assert row == f"Too few rows are similar to tell which columns suffice for cluster 3{few}"
+    most = int(np.median(answer.sizes[found]))
+    assert answer.describe() == (
+        f"Cluster 3: the sets found for {found.mean():.0%} of its rows mostly have {most} columns; "
+        f"for 100% too few rows are similar to tell whether fewer suffice{few}"
+    )
+
+
+def test_large_sets_are_not_said_to_be_needed_where_smaller_ones_cannot_be_judged():
+    ex = small_cluster(45)
+    answer = ex.sufficient(ex.labels == 3)
+    large = int(np.flatnonzero(answer.sizes > 5)[0])
+    assert answer.unjudged[large] == 1
+    assert answer[large].describe().endswith(" Fewer might, but too few rows are similar to tell.")
+    assert "need" not in answer.describe()
+    assert answer.describe().endswith("for 100% too few rows are similar to tell whether fewer suffice.")
+
+
+def test_what_is_found_for_a_cluster_of_sixty_rows():
+    """One column, for those of its rows that twenty others are like."""
+    ex = small_cluster(60)
+    answer = ex.sufficient(ex.labels == 3)
+    alone = np.array([columns == ("g3",) for columns in answer.columns])
+    assert alone.mean() > 0.8
+    assert set(answer.unjudged[alone]) == {0}
+    assert answer.describe().startswith("Cluster 3: g3 suffices for ")
+    assert "mostly have" not in answer.describe()
+
+
+def test_what_rows_need_is_said_of_those_that_were_answered(found):
+    """Answers put together here: half of the rows need six columns, and no set does for the others."""
+    mine = found[found.clusters == 0]
+    half = np.arange(len(mine)) % 2 == 0
+    status = np.where(half, "suffices", "no set suffices").astype(object)
+    columns = [tuple("abcdef") if one else () for one in half]
+    told = replace(mine, status=status, columns=columns, sets=()).of_cluster(0)
+    share = f"{(~half).mean():.0%}"
+    assert told == (
+        "Cluster 0: no few columns suffice for many of its rows; most of those answered need 6 columns of "
+        f"their own; for {share} no set suffices."
+    )
 
 
 def test_no_set_suffices_where_all_columns_are_needed():

@@ -117,6 +117,7 @@ def sufficient(
         probability=np.array([one.probability for one in found]),
         effective_rows=np.array([one.rows for one in found]),
         status=status,
+        unjudged=np.array([one.unjudged for one in found], dtype=int),
         alternatives=[
             tuple((tuple(names[np.sort(columns)]), told) for columns, told in one.others or [])
             for one in found
@@ -268,7 +269,12 @@ class _Answering:
         for block, task in self._tasks(rows[there & (shares < target)]):
             for row, one in zip(block, self.search.run(task), strict=True):
                 found[row] = one
-                status[row] = SUFFICES if one.columns is not None else TOO_FEW if one.too_few else NO_SET
+                if one.columns is not None:
+                    status[row] = SUFFICES
+                    # Sets that are no smaller would be no better.
+                    one.unjudged = one.unjudged if one.unjudged < len(one.columns) else 0
+                else:
+                    status[row] = TOO_FEW if one.too_few or one.unjudged else NO_SET
 
     def by_cluster(self, rows: NDArray, found: list[Found], status: NDArray) -> list[ClusterSet]:
         """Sets that were found often, asked of all members of their cluster, or of a sample of them."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import counted, whole_number
+from whyclust.answers.sufficient_search import FEWEST_ROWS
 from whyclust.explaining.choosing import unfit_rows
 from whyclust.telling.rounding import percent
 
@@ -67,8 +68,12 @@ class Sufficient:
     status : ndarray of str of shape (n_rows,)
         "suffices", "holds most rows", "no set suffices", "too few similar rows to tell", or "not in this
         cluster" for a row that is explained for a cluster it is not in.
+    unjudged : ndarray of int of shape (n_rows,)
+        How many columns the smallest set has that might do, and less than those that were found, but in which
+        too few rows are similar to tell; 0 where there is none.
     alternatives : list of tuples
-        For each row other sets and their probabilities, the next best first; not all of them suffice.
+        For each row other sets and their probabilities, the next best first; not all of them suffice. Sets
+        in which too few rows are similar are not among them.
     clusters, index : ndarray of shape (n_rows,)
     target : float
         The probability that a set must reach.
@@ -92,6 +97,7 @@ class Sufficient:
     probability: NDArray
     effective_rows: NDArray
     status: NDArray
+    unjudged: NDArray
     alternatives: list[tuple[tuple[tuple[str, ...], float], ...]]
     clusters: NDArray
     index: NDArray
@@ -121,7 +127,7 @@ class Sufficient:
             sets=tuple(one for one in self.sets if one.cluster in kept),
             **{
                 name: getattr(self, name)[chosen]
-                for name in ("probability", "effective_rows", "status", "clusters", "index")
+                for name in ("probability", "effective_rows", "status", "unjudged", "clusters", "index")
             },
         )
 
@@ -186,16 +192,25 @@ class Sufficient:
             return f"The row is not in {named}: nothing can suffice to put it there."
         others = [f"{_joined(columns)} ({told:.2f})" for columns, told in self.alternatives[0][:top]]
         beside = f" Next best: {'; '.join(others)}." if others else ""
-        if status == TOO_FEW:
-            return f"Too few rows are similar to tell which columns suffice for {named}.{beside}"
+        if status == TOO_FEW:  # what is next best is not known either
+            return (
+                f"Too few rows are similar to tell which columns suffice for {named}{self._small(cluster)}."
+            )
         if status == NO_SET:
             most = counted(self.max_columns, "column")
             return f"No set of up to {most} suffices for {named}.{beside}"
         columns = self.columns[0]
+        if self.unjudged[0] and len(columns) > _FEW_COLUMNS:
+            beside = f" Fewer might, but too few rows are similar to tell{self._small(cluster)}."
         suffice = "alone suffices" if len(columns) == 1 else "alone suffice"
         return (
             f"{_joined(columns)} {suffice} for {named}, with probability {self.probability[0]:.2f}.{beside}"
         )
+
+    def _small(self, cluster: Any) -> str:
+        """That a cluster has fewer rows than both halves of the background need to tell of it."""
+        size = round(self.shares[cluster] * self.n_background)
+        return f", as only {size} of {self.n_background:,} are in it" if size < 2 * FEWEST_ROWS else ""
 
     def of_cluster(self, cluster: Any, *, top: int = 1) -> str:
         """What suffices for the rows of a cluster, in a sentence; an empty one where nothing was asked.
@@ -206,8 +221,11 @@ class Sufficient:
         top : int
             How many sets to name, one of each size; the last of them suffices for the most rows.
         """
-        mine = self.status[(self.clusters == cluster) & (self.status != NOT_THERE)]
-        named = _capital(self.names.get(cluster, ""))
+        if cluster not in self.shares:  # noise, which nobody asked about
+            return ""
+        own_rows = (self.clusters == cluster) & (self.status != NOT_THERE)
+        mine, unjudged = self.status[own_rows], self.unjudged[own_rows]
+        named = _capital(self.names[cluster])
         if (mine == HOLDS_MOST).any():
             return f"{named} holds {self.shares[cluster]:.0%} of all rows: nothing need be known."
         own = [one for one in self.sets if one.cluster == cluster]
@@ -223,13 +241,26 @@ class Sufficient:
             f"{percent(one.share)}{'' if some or place else ' of its rows'}"
             for place, one in enumerate(steps[-top:] if top else [])
         ]
+        small, left = self._small(cluster), [NO_SET, TOO_FEW]
         if not steps and len(sizes) and top:
             most = counted(int(np.median(sizes)), "column")
-            those = "them" if some else "its rows"
-            parts = [f"no few columns suffice for many of {those}; most need {most} of their own"]
-        for status, said in ((NO_SET, "no set suffices"), (TOO_FEW, "too few rows are similar to tell")):
+            # Of these rows nobody knows whether few columns suffice.
+            doubtful = float(((mine == TOO_FEW) | (unjudged > 0) & (unjudged <= _FEW_COLUMNS)).mean())
+            if doubtful >= _MANY:
+                whose = "" if some else " of its rows"
+                parts = [
+                    f"the sets found for {percent(len(sizes) / len(mine))}{whose} mostly have {most}",
+                    f"for {percent(doubtful)} too few rows are similar to tell whether fewer suffice{small}",
+                ]
+                left = [NO_SET]
+            else:
+                those = "them" if some else "its rows"
+                answered = "most" if len(sizes) == len(mine) else "most of those answered"
+                parts = [f"no few columns suffice for many of {those}; {answered} need {most} of their own"]
+        for status in left:
             share = float((mine == status).mean()) if len(mine) else 0.0
             if share > 0:
+                said = "no set suffices" if status == NO_SET else f"too few rows are similar to tell{small}"
                 parts.append(f"for {percent(share)} {said}")
         if not parts:
             return ""

@@ -74,13 +74,17 @@ class Task:
 
 @dataclass(eq=False)
 class Found:
-    """What was found for one row: positions of columns, probability, similar rows; and other sets."""
+    """What was found for one row: positions of columns, probability, similar rows; and other sets.
+
+    `unjudged` is the size of the smallest set that might do, but by too few similar rows to tell; 0 for none.
+    """
 
     columns: NDArray | None = None
     probability: float = np.nan
     rows: float = np.nan
     too_few: bool = False
     others: list[tuple[NDArray, float]] | None = None
+    unjudged: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,8 +252,13 @@ class _Block:
         square = np.matmul(weights**2, across**2)
         tiny = np.finfo(np.float32).tiny
         similar = total**2 / np.maximum(square, tiny)
-        told = inside / np.maximum(total, tiny) - _LACKING * np.maximum(1.0 - similar / FEWEST_ROWS, 0.0)
+        told = inside / np.maximum(total, tiny)
         may_be_known = ~sets & self.task.allowed[rows][:, None]
+        # These stand back, or are not asked about at all: of them nothing is known, not that they do not do.
+        unjudged = may_be_known & (similar < FEWEST_ROWS) & (told >= self.search.target)
+        doubtful = rows[unjudged.any(axis=(1, 2))]
+        self._leave_unjudged(doubtful, np.full(len(doubtful), size))
+        told -= _LACKING * np.maximum(1.0 - similar / FEWEST_ROWS, 0.0)
         told = np.where((similar >= _FEWEST_SEARCHING) & may_be_known, np.maximum(told, 0.0), -1.0)
         keys = (np.where(sets, self.keys, 0).sum(axis=2)[:, :, None] + self.keys).reshape(len(rows), -1)
         told = told.reshape(len(rows), -1)
@@ -263,6 +272,11 @@ class _Block:
             told[keys == keys[every, best][:, None]] = -1.0
         return np.stack(grown, axis=1), np.stack(promised, axis=1)
 
+    def _leave_unjudged(self, rows: NDArray, sizes: NDArray) -> None:
+        """Keep in mind that a set of this size might do for a row: the first one, as sizes grow."""
+        for row, size in zip(rows, sizes.tolist(), strict=True):
+            self.found[row].unjudged = self.found[row].unjudged or size
+
     def _judge(self, rows: NDArray, sets: NDArray, promised: NDArray) -> tuple[NDArray, NDArray]:
         """Ask the model about sets; which rows are done, and the best probability of each."""
         search = self.search
@@ -274,6 +288,8 @@ class _Block:
         hopeful = np.isin(asked, asked[reached >= search.target])
         asked, chosen, reached = asked[hopeful], chosen[hopeful], reached[hopeful]
         told, similar = search.judged(search.told, self.squares_told, self.task, rows[asked], chosen)
+        unjudged = (similar < FEWEST_ROWS) & (reached >= search.target)
+        self._leave_unjudged(rows[asked[unjudged]], chosen[unjudged].sum(axis=1))
         done = np.zeros(len(rows), dtype=bool)
         for one in np.unique(asked):
             mine = np.flatnonzero(asked == one)
