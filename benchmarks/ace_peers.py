@@ -115,8 +115,8 @@ def page(result: dict[str, Any]) -> str:
             """NMI and ARI × 100, mean ± standard deviation over seeds, and CPU seconds of one thread,
             pretraining among them; the same network, epochs and batches. `sized` is the network that
             whyclust takes for the table, `papers` 500–500–2000. Compare seconds within a set and network
-            only. ClustPy's ACe/DeC begins, and clusters its last embedding anew, from distances between all pairs of
-            rows, which is where most of its seconds go; so ours is shown with more epochs, too."""
+            only. ClustPy's ACe/DeC begins, and clusters its last embedding anew, from distances between all
+            pairs of rows, which is where most of its seconds go; so ours is shown with more epochs, too."""
         ),
         "",
         "| set | network | model | library | NMI | ARI | CPU seconds | seeds | epochs |",

@@ -184,3 +184,9 @@ def test_sentences_may_use_the_answers():
     # Answers that a clustering has not are left out, not refused.
     loaded = wc.load(ex.save(Path(tempfile.mkdtemp()) / "ex.npz"))
     assert loaded[5].describe(answers=True) == loaded[5].describe()
+
+
+def test_the_cosine_of_rows_for_one_reason_is_no_bound():
+    rows = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0]])
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(rows), rows)
+    assert ex.similar(0).describe().endswith("(cosine 1.00).")

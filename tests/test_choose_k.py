@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits
 
 import whyclust as wc
 from whyclust.cluster import choose_k
@@ -269,6 +270,11 @@ def test_few_rows_tell_nothing(n_rows):
     assert (choice.k, choice.stands_out) == (2, False)
     assert choice.describe() == f"{n_rows} rows are too few to choose a k: k = 2 is taken."
     assert choice.to_json()["n_rows"] == n_rows
+    # What was not counted is not told, nor drawn.
+    assert choice.to_json()["n_clusters"] == [1]
+    with pytest.raises(ValueError, match=r"too few to choose a k: k = 2 is taken, and there is no curve"):
+        choice.plot()
+    assert "k = 2 is taken" in choice._repr_html_()
 
 
 def test_few_rows_far_apart_are_enough():
@@ -350,9 +356,10 @@ def test_steps_end_where_k_means_ends_them():
     generator = np.random.default_rng(0)
     X = generator.uniform(size=(3000, 2)) * [5.0, 0.5] + 7.0
     start = X[:4].copy()
-    fit = KMeans(4, init=start, n_init=1, max_iter=30).fit(X)
+    with threadpool_limits(1):  # of several, each adds up rows of its own, and sums are rounded otherwise
+        fit = KMeans(4, init=start, n_init=1, max_iter=30).fit(X)
+        settled = KMeans(4, init=start, n_init=1, max_iter=30, tol=0.0).fit(X)
     assert 3 < fit.n_iter_ < 30
-    settled = KMeans(4, init=start, n_init=1, max_iter=30, tol=0.0).fit(X)
     assert not np.array_equal(settled.cluster_centers_, fit.cluster_centers_)
     ((centers, labels),) = _moved(X, [start], 0)
     np.testing.assert_array_equal(centers, fit.cluster_centers_)

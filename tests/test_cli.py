@@ -390,6 +390,18 @@ def test_rows_are_not_named_by_the_same_words_twice():
     beside = named_beside(SimpleNamespace(frame=frame), SimpleNamespace(naming=naming))
     assert list(beside.columns) == ["make", "owner"]
     assert named_beside(SimpleNamespace(frame=frame), SimpleNamespace(naming=["gone"])) is None
+    # A gap says nothing that another column does not say.
+    frame = pd.DataFrame({"name": ["Ann", "Bob"], "short": ["An", None], "remark": ["late", None]})
+    beside = named_beside(SimpleNamespace(frame=frame), SimpleNamespace(naming=list(frame.columns)))
+    assert list(beside.columns) == ["name", "remark"]
+
+
+def test_names_beside_remarks_with_gaps(folder):
+    rows = np.arange(60)
+    frame = pd.DataFrame({"age": rows * 7 % 50, "pay": rows * 13 % 41, "name": [f"Person {i}" for i in rows]})
+    frame["remark"] = [f"called on day {i}" if i % 5 else "" for i in rows]
+    frame.to_csv(folder / "t.csv", index=False)
+    assert run("explain", "t.csv", "-k", 2) == 0
 
 
 def test_people_are_told_of_names_before_numbers(folder, capsys):

@@ -780,7 +780,7 @@ def test_autoencoders_that_do_not_fit(blobs, given, error, told):
 def test_input_that_makes_no_sense(blobs):
     X = blobs[0].copy()
     for value, told in (
-        (1e13, "values as large as 1e\\+13, too large"),
+        (1e13, "values as large as 1e\\+13, expected at most 1e\\+12"),
         (np.nan, "NaN"),
         (np.inf, "infinity"),
     ):
@@ -788,7 +788,7 @@ def test_input_that_makes_no_sense(blobs):
         with pytest.raises(ValueError, match=told):
             MODELS["DCN"]().fit(X)
     X[0, 0] = 1e300
-    with pytest.raises(ValueError, match="too large for single precision"):
+    with pytest.raises(ValueError, match="expected at most 1e"):
         MODELS["DCN"]().fit(X)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -669,3 +670,19 @@ def test_the_report_of_images_shows_them(tmp_path):
     np.testing.assert_allclose(1.0 - heat[..., 2][own > 0], own[own > 0] * (1 - 43 / 255), atol=0.003)
     plain = wc.explain(model, images.reshape(30, -1)).to_html(tmp_path / "table.html").read_text()
     assert "<img" not in plain
+
+
+def test_gaps_are_told_with_their_place(table):
+    rows = np.array(table, dtype=float)
+    model = DCN(3, **SMALL).fit(rows)
+    rows[4, 2] = np.nan
+    told = r"X holds NaN \(a missing value\) in row 4, column 'x2', expected finite numbers: impute it"
+    for ask in (DCN(3, **SMALL).fit, model.predict, model.transform):
+        with pytest.raises(ValueError, match=told):
+            ask(rows)
+    named = pd.DataFrame(rows, columns=[f"column {place}" for place in range(rows.shape[1])])
+    with pytest.raises(ValueError, match="in row 4, column 'column 2'"):
+        DCN(3, **SMALL).fit(named)
+    rows[4, 2] = np.inf
+    with pytest.raises(ValueError, match="X holds infinity in row 4, column 'x2'"):
+        model.predict(rows)

@@ -786,3 +786,17 @@ def test_columns_whose_names_are_numbers_are_chosen_by_them():
     assert explained[:, [3, 7]].columns.tolist() == [3, 7]
     with pytest.raises(TypeError, match="columns=0, expected a name"):
         explained[:, 0]
+
+
+def test_rows_of_several_levels_are_asked_for_by_their_tuples():
+    index = pd.MultiIndex.from_product([["no", "se"], range(2000, 2010)])
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), index, ["a", "b"])
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(table), table)
+    np.testing.assert_array_equal(ex[("se", 2003)].values, ex[13].values)
+    np.testing.assert_array_equal(ex["se", np.int64(2003)].values, ex[13].values)
+    np.testing.assert_array_equal(ex[[("se", 2003), ("no", 2001)]].values, ex[[13, 1]].values)
+    assert ex.smallest_change(("se", 2003)).describe() == ex.smallest_change(13).describe()
+    assert "row ('se', 2003)" in ex.plot.waterfall(row=("se", 2003)).get_title()
+    pd.testing.assert_frame_equal(ex[:3, ["a"]], ex[:3].to_pandas()[["a"]])
+    with pytest.raises(KeyError, match="no row 'fi'"):
+        _ = ex["fi", 2003]

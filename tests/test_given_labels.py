@@ -675,3 +675,22 @@ def test_the_name_of_a_column_is_no_labels(ask):
         ask("kind", frame)
     with pytest.raises(TypeError, match="expected a fitted model or a label for each row"):
         ask("leiden", frame)
+
+
+def test_a_gap_changes_nothing_else_in_a_table_with_far_numbers():
+    table = X.copy()
+    table.iloc[40, 0] = table.iloc[:, 0].mean() + 30 * table.iloc[:, 0].std()
+    whole = wc.explain(CODES, table)
+    table.iloc[7, 1] = np.nan
+    with pytest.warns(UserWarning, match="replaced by the mean") as warned:
+        ex = wc.explain(CODES, table)
+    assert len(warned) == 1
+    assert (ex.values.argmax(axis=1) == whole.values.argmax(axis=1)).mean() > 0.95
+
+
+def test_names_of_several_kinds():
+    table = X.rename(columns={"age": 7})
+    ex = wc.explain(CODES, table)
+    assert ex.feature_names == [str(name) for name in table.columns]
+    np.testing.assert_array_equal(ex.values, wc.explain(CODES, table.rename(columns=str)).values)
+    np.testing.assert_array_equal(ex.assigned, wc.explain(CODES, X).assigned)

@@ -88,3 +88,21 @@ def test_images_are_measured_and_audited():
     flat = wc.metrics.flipping_auc(model, DIGITS.reshape(200, -1), ex, n_repeats=1)
     assert wc.metrics.flipping_auc(model, DIGITS, ex, n_repeats=1).auc == flat.auc
     assert wc.audit(model, DIGITS, methods=["squared"], n_repeats=1, n_refits=0).settings["n_columns"] == 64
+
+
+def test_colours_may_be_the_first_or_the_last_axis(tmp_path):
+    first = np.stack([DIGITS, 0.5 * DIGITS, DIGITS**2], axis=1)[:, :, :, :6]
+    last = np.moveaxis(first, 1, -1)
+    drawn = {}
+    for name, images in (("first", first), ("last", last)):
+        model = KMeans(4, n_init=1, random_state=0).fit(images.reshape(200, -1))
+        ex = wc.explain(model, images)
+        assert ex.images.shape == images.shape
+        figure = wc.plots.relevance(ex, rows=[3])
+        drawn[name] = [axis.images[0].get_array() for axis in figure.axes[:2]]
+        drawn[name].append(ex.kind.show(ex.data, ex.values, np.array([3]), "row 3"))
+    picture, heat, shown = drawn["last"]
+    assert (picture.shape, heat.shape) == ((8, 6, 3), (8, 6))
+    np.testing.assert_allclose(picture, drawn["first"][0], atol=1e-12)
+    np.testing.assert_allclose(heat, drawn["first"][1], atol=1e-10)
+    assert shown == drawn["first"][2]

@@ -650,3 +650,23 @@ def test_in_a_notebook_plots_are_those_of_pyplot():
         "ax = ex.plot.bar()\n"
         "assert sys.modules['matplotlib.pyplot'].gcf() is ax.figure\n"
     )
+
+
+@pytest.mark.parametrize("draw", ["waterfall", "duel", "bar", "beeswarm"])
+def test_long_names_stay_within_the_picture(wine, draw):
+    named = wine.with_names(
+        {one: f"a name that is much longer than usual, of cluster {one}" for one in range(3)}
+    )
+    drawn = {
+        "waterfall": lambda: named.plot.waterfall(row=3),
+        "duel": lambda: named.plot.duel(0, 1),
+        "bar": lambda: named.plot.bar(cluster=0),
+        "beeswarm": lambda: named.plot.beeswarm(cluster=0),
+    }[draw]()
+    canvas = FigureCanvasAgg(drawn.figure)
+    canvas.draw()
+    for text in (drawn.title, drawn.xaxis.label):
+        place = text.get_window_extent(canvas.get_renderer())
+        assert place.x0 >= -1.0
+        assert place.x1 <= drawn.figure.bbox.width + 1.0
+        assert place.y1 <= drawn.figure.bbox.height + 1.0

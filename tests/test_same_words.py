@@ -135,6 +135,29 @@ def test_a_total_below_an_empty_row(tmp_path):
     assert [note.split()[-3:] for note in table.notes] == [["were", "left", "out."], ["was", "left", "out."]]
 
 
+def test_remarks_below_a_table(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"shop {row},{row % 5},{row % 7}" for row in range(30)]
+    below = ["Grand total,60,90", ",,", "Exported on 2024-01-01,,", "All numbers in EUR,,"]
+    path.write_text("\n".join(["shop,b,c", *rows, *below]) + "\n")
+    table = read_table(path)
+    assert len(table.frame) == 30
+    assert list(table.notes)[-2:] == [
+        "2 lines below the table were left out ('Exported on 2024-01-01').",
+        "The last row is called 'Grand total': it was left out.",
+    ]
+    # A row of gaps is none where others are like it, nor where there is one other column.
+    path.write_text("\n".join(["shop,b,c", "shop x,,", *rows, "shop y,,"]) + "\n")
+    assert len(read_table(path).frame) == 32
+    path.write_text("\n".join(["shop,b", *[row[:-2] for row in rows], "shop y,"]) + "\n")
+    assert len(read_table(path).frame) == 31
+    # Nor a number, nor six lines.
+    path.write_text("\n".join(["shop,b,c", *[row.split(" ")[1] for row in rows], "31,,"]) + "\n")
+    assert len(read_table(path).frame) == 31
+    path.write_text("\n".join(["shop,b,c", *rows, *["shop z,,"] * 6]) + "\n")
+    assert len(read_table(path).frame) == 36
+
+
 def test_copies_are_told():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 60)).round(3)).add_prefix("x").assign(kind=["a", "b"] * 20)

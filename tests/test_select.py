@@ -509,7 +509,7 @@ def test_bad_input_gets_one_sentence(table, kind):
     for wrong in (0, -1, 0.0, 1.5, "all"):
         with pytest.raises(ValueError, match="n_features_to_select"):
             short(kind, n_features_to_select=wrong).fit(table)
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="holds NaN"):
         short(kind).fit(np.full((5, 3), np.nan))
     with pytest.raises(ValueError, match="minimum of 2"):
         short(kind).fit(table[:1])
@@ -591,3 +591,10 @@ def test_without_torch_the_extra_is_named(table, monkeypatch):
     for selector in (DUFS(), ConcreteAutoencoder()):
         with pytest.raises(ImportError, match=r"needs PyTorch, .*pip install '\.\[torch\]', in the folder"):
             selector.fit(table)
+
+
+def test_gaps_are_told_with_their_place(table):
+    rows = np.array(table, dtype=float)
+    rows[4, 2] = np.nan
+    with pytest.raises(ValueError, match=r"X holds NaN \(a missing value\) in row 4, column 'x2'"):
+        wc.select.LaplacianScore().fit(rows)

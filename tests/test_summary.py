@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -79,6 +80,42 @@ def test_a_column_of_half_a_percent_is_named_and_less_is_not(weak, named):
     ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(rows), rows, feature_names=["long", "wide"])
     told = replace(ex, values=np.tile([200.0 - weak, weak], (4, 1))).describe()
     assert ("wide" in told) == named
+
+
+def test_of_many_columns_the_strongest_are_named():
+    """Each of many columns has little of the relevance, and all of them speak for their cluster."""
+    rows, _ = make_blobs(60, centers=3, n_features=3000, random_state=0)
+    ex = wc.explain(KMeans(3, n_init=1, random_state=0).fit(rows), rows)
+    strongest = ex.summary()[0].features.head(3)
+    assert strongest["fraction"].max() < 0.005
+    told = ex.describe()
+    assert "no column" not in told
+    assert [f"Its mean {name} is" in told for name in strongest["feature"]] == [True] * 3
+    assert "typical" in told
+    # Those with less than most others are no reason worth naming.
+    level = replace(ex, values=np.where(np.arange(3000) < 2998, 1.0, 0.9) * np.ones((60, 1)))
+    assert len(level.summary()[0].named_features(3000)) == len(level.summary()[0].standings)
+    flat = replace(ex, values=np.where(np.arange(3000) < 30, 1.0, 0.1) * np.ones((60, 1)))
+    assert len(flat.summary()[0].named_features(3000)) == 30
+
+
+def test_rows_of_gaps_are_not_typical():
+    """What was filled in is what is usual, so a row that has nothing is nearest to the mean of all."""
+    model = make_pipeline(SimpleImputer(), KMeans(2, n_init=1, random_state=0))
+    near = np.random.default_rng(0).normal(size=(40, 4))
+    table = np.vstack([near, near + 8.0])
+    table[40:, 0] -= 8.0
+    table[3] = table[:40].mean(axis=0)
+    model.fit(table)
+    assert wc.explain(model, table).summary()[model.predict(table)[0]].typical[0] == 3
+    for gaps in ([1, 2, 3], [0, 1, 2, 3]):
+        few = table.copy()
+        few[3, gaps] = np.nan
+        fitted = model.set_params(simpleimputer__strategy="constant").fit(few)
+        ex = wc.explain(fitted, few)
+        own = ex.summary()[fitted.predict(few)[0]]
+        assert ex.assigned[3] == own.cluster
+        assert 3 not in own.typical
 
 
 def test_numbers_as_people_write_them():

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -294,3 +295,24 @@ def test_errors_say_what_can_be_done_with_texts():
     with pytest.raises(TypeError, match=r"wc.explain\(pipeline\[-1\], pipeline\[:-1\].transform\(texts\)\)"):
         wc.explain(mixture, texts)
     assert wc.explain(mixture[-1], mixture[:-1].transform(texts)).shape == (20, 2)
+
+
+def test_texts_without_a_known_word_are_told_of_and_not_typical():
+    texts = [*TEXTS, "", "zzz", " "]
+    model = make_pipeline(TfidfVectorizer(), KMeans(2, n_init=1, random_state=0)).fit(TEXTS * 3)
+    told = f"3 of {len(texts)} texts hold none of the words that the model knows"
+    with pytest.warns(UserWarning, match=told):
+        ex = wc.explain(model, texts)
+    assert [note.split(":")[0] for note in ex.notes] == [told]
+    for one in ex.summary():
+        assert not set(one.typical[:1]) & {len(TEXTS), len(TEXTS) + 1, len(TEXTS) + 2}
+    assert wc.explain(model, TEXTS).notes == []
+
+
+def test_a_rare_word_names_no_cluster_of_texts_that_lack_the_others(simple):
+    ex = wc.explain(simple, TEXTS, absent=False)
+    own = ex.summary()[0]
+    assert own.name not in ("", "cluster 0")
+    little = replace(ex, evidence=100.0 * ex.evidence)  # words that are there have little part in it
+    assert little.summary()[0].name in ("", "cluster 0", "0")
+    assert replace(little, absent=True).summary()[0].name == ex.showing(absent=True).summary()[0].name

@@ -18,6 +18,7 @@ from whyclust.columns.meaning import meaning_of
 from whyclust.columns.scaling import FAR, LIMIT
 from whyclust.moments.merging import merge
 from whyclust.tables import plan_table, read_table
+from whyclust.tables.repeats import repeats
 from whyclust.tables.written import read_numbers
 
 READ = {
@@ -305,6 +306,12 @@ def test_numbers_that_measure_nothing_are_left_out_unless_asked_for(name):
     assert plan_table(frame, columns=[name, "a"]).numeric == [name, "a"]
 
 
+def test_ranks_of_several_years_are_ranks():
+    rows = np.arange(300)
+    frame = pd.DataFrame({"hf_rank": rows % 30 + 1, "rank": rows % 29 + 1, "a": rows % 7 + 0.5})
+    assert plan_table(frame).dropped == {"hf_rank": "ranks the rows"}  # of fewer than thirty, levels
+
+
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_numbers_of_similar_names_are_quantities(name):
     frame = pd.DataFrame({name: QUANTITIES[name], "a": np.arange(ROWS) % 3 + 0.5})
@@ -478,6 +485,17 @@ def test_columns_that_say_the_same_count_once():
     plan = plan_table(frame)
     assert plan.dropped == {"survived": "says the same as 'alive'", "again": "says the same as 'weight'"}
     assert "'survived' (as 'alive'), 'again' (as 'weight')" in plan.notes[-1]
+    # Gaps repeat nothing: what is there hardly does, and differs.
+    few = pd.DataFrame(index=range(60))
+    few["week 36"], few["week 37"] = (
+        few.index.map(lambda row: row * 7.0),
+        few.index.map(lambda row: row * 6.0),
+    )
+    few["reason"] = few.index.map(lambda row: f"reason {row}")
+    few.loc[6:] = np.nan
+    assert repeats(few, few) == {}
+    few["again"] = few["week 36"]
+    assert repeats(few, few) == {"again": "week 36"}
     assert plan_table(frame, columns=["survived", "alive"]).categorical == ["survived", "alive"]
     assert plan_table(frame.assign(alive=frame["alive"].where(np.arange(n) > 3))).dropped.keys() == {"again"}
 
@@ -771,3 +789,12 @@ def test_files_with_one_currency_in_two_spellings_go_together(tmp_path):
     for name, texts in (("a.csv", ["€5", "€7"]), ("b.csv", ["8 EUR", "9 EUR"])):
         (tmp_path / name).write_text("\n".join(["it", *texts]) + "\n", encoding="utf-8")
     assert read_table(tmp_path).frame["it"].tolist() == [5.0, 7.0, 8.0, 9.0]
+
+
+def test_what_mysql_writes_for_nothing_is_a_gap(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [[f"{row % 7}", "\\N" if row % 3 else f"kind {row % 2}"] for row in range(40)]
+    path.write_text("\n".join(["n,kind", *[",".join(row) for row in rows]]) + "\n")
+    table = read_table(path)
+    assert table.frame["kind"].isna().sum() == sum(row[1] == "\\N" for row in rows)
+    assert plan_table(table.frame).columns[1].categories == ("kind 0", "kind 1")

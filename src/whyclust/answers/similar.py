@@ -59,9 +59,11 @@ class SimilarRows:
         rows = join([str(label) for label in self.labels.tolist()])
         alone = len(self.labels) == 1
         mainly = f", mainly {join(self.shared)}" if self.shared else ""
+        least = f"{self.similarity[-1]:.2f}"
+        least = least if least == "1.00" else f"{least} or more"
         return (
             f"{'Row' if alone else 'Rows'} {rows} {'is' if alone else 'are'} in {self.told} for the reason "
-            f"nearest to that of row {self.row}{mainly} (cosine {self.similarity[-1]:.2f} or more)."
+            f"nearest to that of row {self.row}{mainly} (cosine {least})."
         )
 
 

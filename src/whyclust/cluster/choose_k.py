@@ -167,6 +167,11 @@ class ChosenK:
         """
         from whyclust.plots.number_of_clusters import number_of_clusters
 
+        if not self.agreement:
+            raise ValueError(
+                f"{self.describe()[:-1]}, and there is no curve to draw: expected {FEWEST_ROWS} rows."
+            )
+
         return number_of_clusters(self, ax=ax)
 
 
@@ -237,7 +242,7 @@ def choose_k(
         if len(rows) >= FEWEST_ROWS:
             with one_thread_if_small(rows):
                 counts = counts.joined(count_clusters(rows, ks, kind, generator, progress))
-        found = _decided(counts, method, len(rows), largest)
+        found = _decided(counts, method, len(rows))
         if asked or largest == limit or found.k <= _LAST_TENTH * largest:
             return found
         ks = range(largest + 1, min(3 * largest // 2, limit) + 1)
@@ -296,16 +301,15 @@ def _once(rows: FloatArray) -> FloatArray:
     return rows[copy % times == 0]
 
 
-def _decided(counts: Counts, method: str, n_rows: int, largest: int) -> ChosenK:
+def _decided(counts: Counts, method: str, n_rows: int) -> ChosenK:
     """The best supported k or, where none stands out, the one whose clusters come back best."""
-    ks = sorted(counts.apart) or range(2, largest + 1)
-    zeros = dict.fromkeys(ks, 0.0)
-    apart, chance, agreement = zeros | counts.apart, zeros | counts.by_chance, zeros | counts.agreement
+    apart, chance, agreement = counts.apart, counts.by_chance, counts.agreement
+    ks = sorted(apart)  # none, where rows are too few
     support = {k: max(apart[k] - chance[k], 0.0) for k in ks}
     enough = [k for k in ks if support[k] > ONE_CLUSTER + EACH_FURTHER * (k - 1)]
     scale = support if enough else agreement
     return ChosenK(
-        k=max(enough or ks, key=lambda k: (scale[k], -k)),
+        k=max(enough or ks, key=lambda k: (scale[k], -k), default=2),
         stands_out=bool(enough),
         support={1: ONE_CLUSTER, **support},
         apart={1: ONE_CLUSTER, **apart},

@@ -39,6 +39,8 @@ NUMERIC_SHARE = 0.95
 FEW_NUMBERS, MOST_ODD, ODD_SHARE = 10, 5, 0.5
 # In a handful of rows 1, 2, 3 may well be a measurement.
 FEWEST_IDENTIFIED = 10
+# Fewer ranks, in a table of more than twice as many rows, are levels such as those of professors.
+MANY_RANKS = 30
 
 SAME_VALUE = "has the same value in every row"
 TOO_CLOSE = "differs only beyond the 16 digits of its numbers (subtract a constant from it first)"
@@ -227,8 +229,9 @@ def _no_quantity(name: str, numbers: NumberFacts, n_rows: int, n_missing: int) -
         return NEARLY_IDENTIFIES
     if meaning == CODE and numbers.lowest >= FEWEST_IDENTIFIED:
         return CODES
-    # Ranks go from 1 up to at most as many as there are rows, and most of them are there.
-    if meaning == RANK and numbers.lowest in (0, 1) and n_rows / 2 <= numbers.highest <= n_rows:
+    # Ranks go from 1 up to at most as many as there are rows; those of every year are there several times.
+    many = min(n_rows / 2, MANY_RANKS) <= numbers.highest <= n_rows
+    if meaning == RANK and numbers.lowest in (0, 1) and many:
         return RANKS
     if meaning == YEAR and numbers.lowest >= 1000 and numbers.highest <= 2200:
         return YEARS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from whyclust._checks import did_you_mean
 
@@ -56,3 +56,12 @@ def chosen(name: str, matrix: np.ndarray, method: str, seed: int, progress: Prog
 
     known = method if method in METHODS else METHODS[0]
     return choose_k(matrix, method=known, random_state=seed, progress=progress)
+
+
+def where_drawn(choice: Mapping[str, Any]) -> str:
+    """Where the curve is to be seen, if several numbers were tried.
+
+    >>> where_drawn({"n_clusters": [1]}), where_drawn({"n_clusters": [1, 2, 3]})
+    ('', ' The curve is in the report.')
+    """
+    return " The curve is in the report." if len(choice["n_clusters"]) > 1 else ""

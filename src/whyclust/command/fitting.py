@@ -85,7 +85,7 @@ def fit_clusters(
     if k is None:
         choice = choosing_k.chosen(options.k_by, matrix, options.method, options.seed, progress)
         k = choice.k
-        headlines.append(f"{choice.describe()} The curve is in the report.")
+        headlines.append(f"{choice.describe()}{choosing_k.where_drawn(choice.to_json())}")
     progress(f"Clustering {len(features)} rows into {k} clusters")
     with one_thread_if_small(matrix):
         model = made(options.method, k, options.seed).fit(matrix)

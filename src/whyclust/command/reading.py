@@ -132,7 +132,9 @@ def copy_notes(rows: Rows, plan: TablePlan) -> list[str]:
 def named_beside(rows: Rows, plan: TablePlan) -> pd.DataFrame | None:
     """Columns that were left out and tell people which row it is: a car's model says more than its number."""
     told = [name for name in plan.naming if name in rows.frame.columns]
-    words = {name: rows.frame[name].head(_GLANCE).astype(str).tolist() for name in told}
+    # A gap holds no words, and is part of any.
+    glance = rows.frame[told].head(_GLANCE)
+    words = {name: glance[name].map(str).where(glance[name].notna(), "").tolist() for name in told}
     # 'Honda' and 'Accord' say nothing beside 'Honda Accord'.
     said = [
         name

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from whyclust.deep.generation import Generative, moments, spreads
@@ -33,6 +33,7 @@ from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.deep.training.plans import plan_of
 from whyclust.deep.training.sharing import found_team, refuse_joined_rows
 from whyclust.inputs import Images
+from whyclust.inputs.reading import finite_table
 from whyclust.saving.registry import saved
 
 _BLOCK = 4096
@@ -283,13 +284,8 @@ class DeepClusterer(
             X = np.asarray(X)
             Images(tuple(self.image_shape)).refuse_other(Images(X.shape[1:]), "X")
             X = X.reshape(len(X), -1)
-        table = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64], ensure_min_samples=least)
-        largest = float(max(table.max(), -table.min()))
-        if largest > _LARGEST:
-            raise ValueError(
-                f"X holds values as large as {largest:.3g}, too large for single precision: rescale the "
-                "columns (StandardScaler in a Pipeline)."
-            )
+        kinds = [np.float32, np.float64]
+        table = finite_table(self, X, _LARGEST, reset=reset, dtype=kinds, ensure_min_samples=least)
         table = np.ascontiguousarray(table, dtype=np.float32)
         return table if table.flags.writeable else table.copy()  # torch takes no read-only memory
 

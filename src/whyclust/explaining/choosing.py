@@ -39,8 +39,10 @@ class HasRows(Protocol):
 
 def positions_of(explanation: HasRows, rows: Any) -> Any:
     """Rows as numpy takes them; of an explanation of an array, masks have no names to match."""
-    if isinstance(rows, str):
+    if isinstance(rows, str) or is_label(explanation, rows):
         return _labelled(explanation, [rows])
+    if isinstance(rows, list) and rows and all(is_label(explanation, one) for one in rows):
+        return _labelled(explanation, rows)
     if isinstance(rows, list) and rows and all(isinstance(one, str) for one in rows):
         return _labelled(explanation, rows)
     if not hasattr(rows, "__array__"):
@@ -58,6 +60,16 @@ def positions_of(explanation: HasRows, rows: Any) -> Any:
     if found.dtype != bool or not is_frame(explanation.data):
         return found
     return np.asarray(in_rows_of(rows, explanation.index, "rows", "ex"), dtype=bool)
+
+
+def is_label(known: HasRows, rows: Any) -> bool:
+    """Whether this is what one row is called, where an index of several levels calls it by a tuple."""
+    if not isinstance(rows, tuple) or not len(known) or not isinstance(known.index[0], tuple):
+        return False
+    try:
+        return rows in set(known.index)
+    except TypeError:  # slices and lists choose several rows
+        return False
 
 
 def _is_missing_in(answers: NDArray) -> bool:
@@ -85,11 +97,13 @@ def unfit_rows(rows: Any, n_rows: int) -> IndexError:
     )
 
 
-def _labelled(explanation: HasRows, wanted: list[str]) -> NDArray:
+def _labelled(explanation: HasRows, wanted: list[Any]) -> NDArray:
     """Positions of rows by their labels; a label of several rows stands for all of them."""
-    places: dict[str, list[int]] = {}
+    places: dict[Any, list[int]] = {}
     for place, label in enumerate(explanation.index):
         places.setdefault(str(label), []).append(place)
+        if isinstance(label, tuple):
+            places.setdefault(label, []).append(place)
     for label in wanted:
         if label not in places:
             hint = did_you_mean(label, list(places))

@@ -62,10 +62,10 @@ def explain(
         that the model was not fitted on are left out, with a warning. Texts go in as they are where
         the model is a pipeline that begins with a vectorizer, and words are the columns. Of an AnnData,
         genes are the columns, and `model` may be the name of a column of ``adata.obs``. Images, an array
-        of shape (n, height, width) or (n, channels, height, width), are explained pixel by pixel:
-        ``ex.images`` has their shape. For labels, and clusterings
-        of which only the labels are known, all rows that were clustered, in the same order; text
-        columns are then one-hot encoded, and gaps filled in, as on the command line (``ex.notes``).
+        of shape (n, height, width), with channels as a second or last axis, are explained pixel by pixel:
+        ``ex.images`` has their shape. For labels, and clusterings of which only the labels are known, all
+        rows that were clustered, in the same order; text columns are then one-hot encoded, and gaps filled
+        in, as on the command line (``ex.notes``).
         An array or a frame of dask is explained block by block, when something is asked: see
         :class:`whyclust.blocks.LazyExplanation`.
     cluster : cluster id, or one for each row, optional

@@ -18,6 +18,7 @@ from whyclust._sorting import as_counted
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.explaining.answering import Answering
 from whyclust.explaining.choosing import (
+    is_label,
     long_frame,
     place_of,
     positions_of,
@@ -204,12 +205,13 @@ class Explanation(Answering, Showing):
         """Return an explanation of some rows: a position, a slice, a mask, a list of positions, or labels.
 
         A mask that is a Series is matched with the rows by its index, where they have one. Labels are texts
-        in the rows' index: ``ex["customer 7"]``. With names of columns as well, the relevance of these is
-        returned, as pandas does: ``ex[:, "income"]`` a Series, ``ex[:10, ["age", "income"]]`` a frame.
+        in the rows' index: ``ex["customer 7"]``, or tuples of an index of several levels. With names of
+        columns as well, the relevance of these is returned, as pandas does: ``ex[:, "income"]`` a Series,
+        ``ex[:10, ["age", "income"]]`` a frame.
         """
-        if isinstance(rows, tuple) and len(rows) == 2:
+        if isinstance(rows, tuple) and len(rows) == 2 and not is_label(self, rows):
             return relevance_of(self[rows[0]], rows[1])
-        if isinstance(rows, tuple) or rows is None:
+        if (isinstance(rows, tuple) and not is_label(self, rows)) or rows is None:
             raise TypeError(f"[{rows!r}] is no choice of rows, or of rows and columns: ex[:3, 'age'].")
         positions = positions_of(self, rows)
         try:

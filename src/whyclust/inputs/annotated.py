@@ -61,8 +61,8 @@ def annotated_parts(
         return _plain(_entry(adata.layers, layer, f"{called}.layers")), names, index
     if adata.isbacked:
         raise ValueError(
-            f"{called} is an AnnData whose values are in a file: pass {called}.to_memory(), of a view only "
-            "the cells and genes in it."
+            f"{called} is an AnnData whose values are in a file: pass {called}.to_memory(), and choose "
+            "cells and genes after that."
         )
     if adata.X is None:
         raise ValueError(

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from whyclust.inputs.kind import InputKind, input_kind
 
+# Grey, red with green and blue, and these with how opaque a pixel is.
+_OF_COLOURS = (1, 3, 4)
 # Ends of the colours of relevance, as those of the report's bars: for the cluster, and against it.
 _FOR, _AGAINST = np.array([178.0, 24.0, 43.0]), np.array([33.0, 102.0, 172.0])
 
@@ -26,7 +28,7 @@ _FOR, _AGAINST = np.array([178.0, 24.0, 43.0]), np.array([33.0, 102.0, 172.0])
 @input_kind
 @dataclass(frozen=True)
 class Images(InputKind):
-    """Images of one shape, (height, width) or (channels, height, width)."""
+    """Images of one shape: (height, width), (channels, height, width) or (height, width, channels)."""
 
     shape: tuple[int, ...]
 
@@ -84,9 +86,20 @@ class Images(InputKind):
         return f'<img src="{_png(_gray(np.asarray(row, dtype=float), self.shape, low, high))}" alt="{told}">'
 
 
+def channels_first(image: NDArray) -> NDArray:
+    """Channels × height × width, whichever of the usual orders they come in.
+
+    >>> channels_first(np.zeros((32, 24, 3))).shape, channels_first(np.zeros((32, 24))).shape
+    ((3, 32, 24), (1, 32, 24))
+    """
+    if image.ndim == 2:
+        return image[None]
+    last = image.shape[-1] in _OF_COLOURS and image.shape[0] not in _OF_COLOURS
+    return np.moveaxis(image, -1, 0) if last else image
+
+
 def _channels(row: NDArray, shape: Sequence[int]) -> NDArray:
-    """Channels × height × width."""
-    return np.reshape(row, (-1, *shape[-2:]))
+    return channels_first(np.reshape(row, tuple(shape)))
 
 
 def _gray(row: NDArray, shape: Sequence[int], low: float, high: float) -> NDArray:

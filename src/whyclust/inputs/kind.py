@@ -68,7 +68,7 @@ class InputKind:
         """Return relevance in the shape that the things had."""
         raise ValueError(
             "The rows of this explanation are not images: explain an array of shape (n, height, width) "
-            "or (n, channels, height, width), or a model with image_shape=."
+            "with or without channels, or a model with image_shape=."
         )
 
     def facts(self) -> dict[str, object]:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from whyclust._checks import refuse_too_large
 from whyclust._frames import (
     documents_told,
     is_frame,
@@ -127,6 +128,8 @@ def _array(X: Any, name: str) -> NDArray:
         data = np.asarray(plain_tensor(X))
     except ValueError:
         raise ValueError(f"{name} has rows of different lengths, expected a table.") from None
+    if type(X).__name__ == "Raw" and hasattr(X, "to_adata"):
+        raise TypeError(f"{name} is the raw part of an AnnData, expected a table: pass {name}.to_adata().")
     if data.ndim == 0:
         raise TypeError(
             f"{name} is a {type(X).__name__}, expected a table of rows and columns: an array, or a frame "
@@ -261,6 +264,28 @@ def in_columns_of(X: Any, table: InputTable, name: str = "background") -> Any:
     if names is None or other.names in (None, names) or set(other.names or ()) != set(names):
         return X
     return match_columns(other, names, table.shape[1], name)
+
+
+def finite_table(estimator: Any, X: Any, most: float, **options: Any) -> Any:
+    """What scikit-learn's ``validate_data`` returns, but the place of a gap is told, and numbers have a limit.
+
+    >>> from sklearn.cluster import KMeans
+    >>> finite_table(KMeans(), [[1.0, float("nan")]], 1e150)
+    Traceback (most recent call last):
+    ValueError: X holds NaN (a missing value) in row 0, column 'x1', expected finite numbers: impute it (a
+    Pipeline with SimpleImputer is explained as a whole) or drop the row.
+    """
+    from sklearn.utils.validation import validate_data
+
+    table: Any = validate_data(estimator, X, ensure_all_finite=False, **options)
+    values = table.data if is_sparse(table) else table
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum is much cheaper than a look at each number
+        doubtful = not np.isfinite(values.sum())
+    if doubtful and not np.isfinite(values).all():
+        names = getattr(estimator, "feature_names_in_", [f"x{column}" for column in range(table.shape[1])])
+        refuse_not_finite(table, [str(name) for name in names], 0)
+    refuse_too_large(table, most)
+    return table
 
 
 def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: str = "X") -> None:

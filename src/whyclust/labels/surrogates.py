@@ -15,6 +15,7 @@ from whyclust._frames import is_frame
 from whyclust.cluster import PrototypeSurrogate
 from whyclust.columns import column_facts, plan_columns, preparation
 from whyclust.columns.facts import DATES
+from whyclust.columns.scaling import STANDARD
 from whyclust.inputs.reading import (
     InputTable,
     is_sparse,
@@ -165,6 +166,9 @@ def _dense(table: InputTable) -> InputTable:
 def _fit_to_columns(labels: NDArray, table: InputTable) -> tuple[Any, InputTable]:
     """A surrogate on the table's own columns; text is encoded and gaps filled in, as on the command line."""
     data = table.data
+    if is_frame(data) and len({isinstance(name, str) for name in data.columns}) > 1:
+        data = data.set_axis(list(table.names or ()), axis=1)  # scikit-learn takes no names of several kinds
+        table = replace(table, data=data)
     if is_frame(data) and any(getattr(kind, "kind", "O") not in "biuf" for kind in data.dtypes):
         return _fit_to_plan(labels, table, data)
     values = numeric(data)
@@ -184,7 +188,9 @@ def _fit_to_plan(labels: NDArray, table: InputTable, frame: Any) -> tuple[Any, I
     frame = frame.set_axis(names, axis=1)
     facts = column_facts(frame, names)
     # Whoever passes a table means its columns, but for dates.
-    plan = plan_columns(facts, asked=[name for name in names if facts[name].kind != DATES])
+    # Numbers stay what they are, as they do in a table that needs no preparation.
+    asked = [name for name in names if facts[name].kind != DATES]
+    plan = plan_columns(facts, asked=asked, scale=STANDARD)
     features = plan.apply(frame)
     for note in plan.notes:
         warnings.warn(note, UserWarning, stacklevel=5)

@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean
-from whyclust.moments.rows import LeastRows, row_keys
+from whyclust.moments.rows import LeastRows, known_share, row_keys
 from whyclust.saving.registry import saved
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
+
+# A row that has no values is as far from what is typical as one that has this part of them.
+_LEAST_KNOWN = 1e-3
 
 
 @saved(alone=False)
@@ -185,6 +188,8 @@ class TypicalRows:
             if rows is not None:
                 rows = _without(part, rows, known.speaking(cluster), first_row)
                 away = _distances(part, rows, known.speaking(cluster).center)
+                # What was filled in is what is usual: a row of gaps would be the most typical one.
+                away = away / np.maximum(known_share(part.data, rows), _LEAST_KNOWN) ** 2
                 found[cluster] = LeastRows.of(away, rows + first_row, members, _keys(part, rows))
         return cls(found)
 

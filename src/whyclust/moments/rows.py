@@ -105,3 +105,17 @@ def row_keys(data: Any, rows: NDArray) -> NDArray:
         return pd.util.hash_pandas_object(some, index=False).to_numpy()
     except TypeError:  # what cannot be hashed
         return pd.util.hash_pandas_object(some.astype(str), index=False).to_numpy()
+
+
+def known_share(data: Any, rows: NDArray) -> NDArray:
+    """Which part of its values each of some rows has; of words, whether it has any.
+
+    >>> known_share(np.array([[1.0, np.nan], [1.0, 2.0]]), np.arange(2))
+    array([0.5, 1. ])
+    """
+    if getattr(data, "left_out", None) is True:
+        return np.ones(len(rows))
+    if is_sparse(data):
+        return (np.diff(data.tocsr()[rows].indptr) > 0).astype(float)
+    some = data.iloc[rows] if is_frame(data) else np.asarray(data)[rows].reshape(len(rows), -1)
+    return np.asarray(pd.notna(some)).mean(axis=1)

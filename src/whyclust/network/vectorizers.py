@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.pipeline import Pipeline
@@ -70,7 +72,11 @@ class WordReader:
             return self._read_words(X, called)
         texts, index = found
         rows = self.step.transform(texts).tocsr()
-        return InputTable(rows, self.words, index, Texts(tuple(texts), tuple(self.words)), called)
+        notes = _without_words(int((np.diff(rows.indptr) == 0).sum()), len(texts))
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=4)
+        kind = Texts(tuple(texts), tuple(self.words))
+        return InputTable(rows, self.words, index, kind, called, notes)
 
     def _read_words(self, X: Any, called: str) -> InputTable:
         table = read_input(X, called)
@@ -81,6 +87,19 @@ class WordReader:
                 f"{type(self.step).__name__} reads them: pass the column of texts{column}."
             )
         return table if table.names is not None else replace(table, names=self.words)
+
+
+def _without_words(count: int, n_texts: int) -> tuple[str, ...]:
+    """What must be known of texts that are all the same to the model, in a sentence.
+
+    >>> _without_words(1, 3)
+    ('1 of 3 texts holds none of the words that the model knows: its cluster is that of an empty text.',)
+    """
+    if not count:
+        return ()
+    holds, their = ("holds", "its") if count == 1 else ("hold", "their")
+    told = f"{count:,} of {n_texts:,} texts {holds} none of the words that the model knows"
+    return (f"{told}: {their} cluster is that of an empty text.",)
 
 
 def behind_vectorizer(model: Any) -> tuple[Any, WordReader] | None:

@@ -96,7 +96,7 @@ def bar(explanation: Explanation, *, cluster: Any = None, top: int | None = None
         title = f"{title} {explanation.named(clusters[0])} ({rows_told(size)})"
     else:
         title = f"{title} each cluster{f': {note}' if note else ''}"
-    ax.set_title(title, fontsize=10)
+    ax.set_title(title, fontsize=10, wrap=True)
     return ax
 
 

@@ -116,7 +116,7 @@ def beeswarm(explanation: Explanation, *, cluster: Any = None, top: int = 10, ax
     else:
         of = "" if cluster is None else f" of {whom}"
         title = f"{other} in {rows_told(len(shown))}{of}{some}, column by column"
-    ax.set_title(title, fontsize=10)
+    ax.set_title(title, fontsize=10, wrap=True)
     return ax
 
 

@@ -91,5 +91,5 @@ def certificate(explanation: Explanation, *, ax: Any = None) -> Any:
     ax.set_xlabel("share of rows", fontsize=8)
     ax.legend(loc="upper left", bbox_to_anchor=(1.03, 1.0), fontsize=8, frameon=False, borderaxespad=0.0)
     agrees = f"The surrogate agrees with {fidelity.overall_held_out:.1%} of labels it had not seen"
-    ax.set_title(f"{agrees}{note}", fontsize=10)
+    ax.set_title(f"{agrees}{note}", fontsize=10, wrap=True)
     return ax

@@ -79,7 +79,9 @@ def distribution(explanation: Explanation, column: str, *, cluster: Any = None, 
         for one, rows in zip(clusters, groups, strict=True)
     ]
     line_labels(ax, names)
-    ax.set_title(f"{clipped(column)}, by cluster{missing}{f': {note}' if note else ''}", fontsize=10)
+    ax.set_title(
+        f"{clipped(column)}, by cluster{missing}{f': {note}' if note else ''}", fontsize=10, wrap=True
+    )
     return ax
 
 

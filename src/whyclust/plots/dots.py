@@ -97,7 +97,7 @@ def dots(explanation: Explanation, *, cluster: Any = None, top: int = 20, ax: An
     _, said = measured(explanation)
     ax.set_xlabel(said, fontsize=8)
     title = "Which columns count for which cluster" if other is None else f"{other} in each cluster"
-    ax.set_title(f"{title}{f': {note}' if note else ''}", fontsize=10)
+    ax.set_title(f"{title}{f': {note}' if note else ''}", fontsize=10, wrap=True)
     return ax
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whyclust._checks import counted, did_you_mean
 from whyclust._clusters import cluster_meant, clusters_listed
 from whyclust._extras import missing
-from whyclust.explaining.choosing import HasRows, positions_of
+from whyclust.explaining.choosing import HasRows, is_label, positions_of
 from whyclust.explaining.explanation import Explanation
 from whyclust.plots.undoing import column_names, usual
 from whyclust.saving.atomic import write_figure
@@ -69,7 +69,8 @@ def finished(figure: Any, path: str | Path | None) -> Any:
 
 def positions(rows: Any, known: HasRows, called: str = "rows") -> list[int]:
     """Positions of rows that the user named, as an explanation reads them: ``ex[rows]``."""
-    rows = list(rows) if isinstance(rows, (tuple, range)) else rows
+    listed = isinstance(rows, range) or (isinstance(rows, tuple) and not is_label(known, rows))
+    rows = list(rows) if listed else rows
     try:
         chosen = np.atleast_1d(np.arange(len(known))[positions_of(known, rows)])
     except (IndexError, TypeError, ValueError):

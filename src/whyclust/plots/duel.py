@@ -91,6 +91,7 @@ def duel(explanation: Explanation, one: Any, other: Any, *, top: int = 10, ax: A
         f"mean relevance; upper bars: {sizes[0]} of {explanation.named(one)}, "
         f"lower bars: {sizes[1]} of {explanation.named(other)}",
         fontsize=8,
+        wrap=True,
     )
     # Above the bars, each on its side of 0, in the colour of that side.
     told = (
@@ -102,7 +103,10 @@ def duel(explanation: Explanation, one: Any, other: Any, *, top: int = 10, ax: A
             x, 1.01, clipped(text, 40), ha=side, va="bottom", color=colour, fontsize=8, transform=ax.transAxes
         )
     ax.set_title(
-        f"What separates {explanation.named(one)} from {explanation.named(other)}", fontsize=10, pad=18
+        f"What separates {explanation.named(one)} from {explanation.named(other)}",
+        fontsize=10,
+        pad=18,
+        wrap=True,
     )
     return ax
 

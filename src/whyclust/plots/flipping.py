@@ -92,7 +92,7 @@ def flipping(
     ax.grid(color="#e8ebef", linewidth=0.6)
     ax.legend(fontsize=8, frameon=False, title="area under the curve", title_fontsize=8)
     soon = "How soon rows are in their cluster" if insert else "How long rows stay in their cluster"
-    ax.set_title(f"{soon}{note}", fontsize=10)
+    ax.set_title(f"{soon}{note}", fontsize=10, wrap=True)
     return ax
 
 

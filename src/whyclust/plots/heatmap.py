@@ -104,7 +104,9 @@ def heatmap(explanation: Explanation, *, cluster: Any = None, top: int = 30, ax:
     of = int(np.isin(explanation.clusters, clusters).sum())
     some = "" if len(rows) == of else f" ({len(rows):,} of {of:,} rows drawn)"
     ax.set_title(
-        f"{no_reason(explanation) or 'Relevance'}, row by row{some}{f': {note}' if note else ''}", fontsize=10
+        f"{no_reason(explanation) or 'Relevance'}, row by row{some}{f': {note}' if note else ''}",
+        fontsize=10,
+        wrap=True,
     )
     return ax
 

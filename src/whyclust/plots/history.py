@@ -76,5 +76,5 @@ def history(model: Any, *, ax: Any = None) -> Any:
         ax.legend(fontsize=8, frameon=False)
     epochs_told = f"{first:,} epoch{'s' if first != 1 else ''}"
     pad = 18 if len(phases) > 1 else 6
-    ax.set_title(f"The training of {type(trained).__name__}: {epochs_told}", fontsize=10, pad=pad)
+    ax.set_title(f"The training of {type(trained).__name__}: {epochs_told}", fontsize=10, pad=pad, wrap=True)
     return ax

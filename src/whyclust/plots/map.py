@@ -79,7 +79,7 @@ def map(explanation: Explanation, *, color: str = "cluster", embedding: Any = No
     ax.set_yticks([])
     some = f" ({len(rows):,} drawn, at random)" if len(rows) < len(explanation) else ""
     by = color if color != "evidence" or explanation.question.about != "ignored" else "how much is ignored"
-    ax.set_title(f"{len(explanation):,} rows{some}, coloured by {clipped(by)}", fontsize=10)
+    ax.set_title(f"{len(explanation):,} rows{some}, coloured by {clipped(by)}", fontsize=10, wrap=True)
     return ax
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
+from whyclust.inputs.images import channels_first
 from whyclust.plots.drawing import SIGNED, figure_type, finished, measured, no_reason, positions
 from whyclust.plots.registry import plot
 
@@ -39,7 +40,7 @@ def relevance(explanation: Explanation, *, rows: Any = None, path: str | Path | 
     if not isinstance(explanation, Explanation):
         kind = type(explanation).__name__
         raise TypeError(f"{kind} was given, expected an explanation: wc.explain(model, images).")
-    heat = _gray(explanation.images)
+    heat = explanation.images
     typical = [cluster.typical[0] for cluster in explanation.summary()][:_MOST_ROWS]
     chosen = typical if rows is None else positions(rows, explanation)
     shape = explanation.images.shape[1:]
@@ -50,7 +51,8 @@ def relevance(explanation: Explanation, *, rows: Any = None, path: str | Path | 
     for place, row in enumerate(chosen):
         axes[0, place].imshow(_picture(shown[place]), cmap="gray")
         # Rows near a border have little evidence to share: each image has a scale of its own.
-        own = heat[row] / (np.abs(heat[row]).max() or 1.0)
+        own = channels_first(heat[row]).sum(axis=0)
+        own = own / (np.abs(own).max() or 1.0)
         drawn = axes[1, place].imshow(own, cmap=SIGNED, vmin=-1.0, vmax=1.0)
         name = explanation.named(explanation.clusters[row])
         axes[0, place].set_title(f"row {explanation.index[row]}\n{name}", fontsize=8)
@@ -64,15 +66,9 @@ def relevance(explanation: Explanation, *, rows: Any = None, path: str | Path | 
     return finished(figure, path)
 
 
-def _gray(images: NDArray) -> NDArray:
-    """Relevance of pixels: channels are summed."""
-    return images if images.ndim == 3 else images.sum(axis=1)
-
-
 def _picture(image: NDArray) -> NDArray:
     """What imshow takes: one channel, or three between 0 and 1."""
-    if image.ndim == 2:
-        return image
+    image = channels_first(image)
     if len(image) != 3:
         return image.mean(axis=0)
     low, high = image.min(), image.max()

@@ -97,7 +97,7 @@ def waterfall(
     what, said = measured(one)
     begins = "0 is the boundary; " if no_reason(one) is None else ""
     ax.set_xlabel(f"{what}, added up\n({begins}{said})", fontsize=8)
-    ax.set_title(_title(one), fontsize=10)
+    ax.set_title(_title(one), fontsize=10, wrap=True)
     return ax
 
 

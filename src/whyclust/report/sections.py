@@ -184,7 +184,7 @@ def _curve(page: Page) -> Markup | None:
     if page.choice is None:
         return None
     choice = page.choice if isinstance(page.choice, Mapping) else page.choice.to_json()
-    return page.fill("curve", curve=curve_drawing(choice))
+    return page.fill("curve", curve=curve_drawing(choice)) if len(choice["n_clusters"]) > 1 else None
 
 
 @section(order=600)

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, RealNotInt
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from whyclust._checks import counted, refuse_too_large
+from whyclust._checks import counted
+from whyclust.inputs.reading import finite_table
 
 
 class RankingSelector(SelectorMixin, BaseEstimator):
@@ -83,14 +84,14 @@ class RankingSelector(SelectorMixin, BaseEstimator):
         selector
             The fitted selector.
         """
-        table: Any = validate_data(
+        table = finite_table(
             self,
             X,
+            self._largest,
             dtype=[np.float64, np.float32],
             accept_sparse="csr" if self._sparse else False,
             ensure_min_samples=2,
         )
-        refuse_too_large(table, self._largest)
         self._refuse_too_many(table.shape[1])
         self.scores_ = np.asarray(self._scores(table), dtype=np.float64)
         self.ranking_ = np.empty(len(self.scores_), dtype=np.intp)

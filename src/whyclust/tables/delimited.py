@@ -25,8 +25,8 @@ DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertica
 SAMPLE_ROWS = 200
 SAMPLE_CHARACTERS = 1_000_000
 
-# The usual marks of pandas ("", NA, NaN, null, ...) and the question mark of many public data sets.
-MISSING_MARKS = ["?"]
+# The usual marks of pandas ("", NA, NaN, null, ...), the question mark of many public data sets, and MySQL's.
+MISSING_MARKS = ["?", r"\N"]
 
 # A note names this many columns.
 NAMES_TOLD = 6

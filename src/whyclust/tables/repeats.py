@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 # Columns of more values than this, or whose values hardly repeat, say the same only if their numbers are the
-# same: any two columns that are different in every row tell rows apart alike.
+# same, and texts never: any two columns that are different in every row tell rows apart alike.
 MOST_VALUES, FEWEST_ROWS = 50, 4
 # Columns by which rows are compared at a time.
 _AT_ONCE = 50
@@ -51,7 +51,7 @@ def repeats(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
             continue
         # A digest, since the columns themselves would all be held at once.
         told = hashlib.blake2b(codes.astype(np.int32).tobytes())
-        if len(values) > min(MOST_VALUES, len(column) / FEWEST_ROWS):
+        if len(values) > min(MOST_VALUES, column.count() / FEWEST_ROWS):  # gaps repeat nothing
             if not pd.api.types.is_numeric_dtype(column.dtype):
                 continue
             told.update(np.asarray(values, dtype=np.float64).tobytes())

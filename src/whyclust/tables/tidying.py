@@ -23,6 +23,8 @@ _FAR = 2.0
 _FEWEST = 10
 # A table of fewer rows has no total below it.
 FEWEST_ABOVE = 3
+# Below a table there are no more lines than this, and beside fewer columns a single text may be a row.
+_MOST_BELOW, _FEWEST_COLUMNS = 5, 3
 
 
 @saved(alone=False)
@@ -112,7 +114,7 @@ def gap_number_note(name: str, gap: float, count: int) -> str:
 
 
 def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Leave out a last row that is called total, sum or the like, and say so.
+    """Leave out a last row that is called total, sum or the like, and remarks below a table, and say so.
 
     >>> table = pd.DataFrame({"shop": ["a", "b", "Total"], "sales": [1, 2, 3]})
     >>> without_total(table)
@@ -120,13 +122,30 @@ def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     0    a      1
     1    b      2, ["The last row is called 'Total': it was left out."])
     """
+    frame, notes = _without_remarks(frame)
     if len(frame) < FEWEST_ABOVE:
-        return frame, []
+        return frame, notes
     for name in frame.columns:
         last = frame[name].iloc[-1]
         if is_total(last) and (frame[name] == last).sum() == 1:
-            return frame.iloc[:-1], [total_note(last)]
-    return frame, []
+            return frame.iloc[:-1], [*notes, total_note(last)]
+    return frame, notes
+
+
+def _without_remarks(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out last rows that fill nothing but the first column, with text, as no other row does."""
+    if frame.shape[1] < _FEWEST_COLUMNS or len(frame) < FEWEST_ABOVE:
+        return frame, []
+    alone = (frame.iloc[:, 0].notna() & frame.iloc[:, 1:].isna().all(axis=1)).to_numpy()
+    below = int(alone[::-1].argmin())
+    if not 0 < below <= _MOST_BELOW or alone[: len(frame) - below].any():
+        return frame, []
+    first = frame.iloc[-below, 0]
+    if not isinstance(first, str) or is_total(first):
+        return frame, []
+    told = "1 line" if below == 1 else f"{below} lines"
+    was = "was" if below == 1 else "were"
+    return frame.iloc[:-below], [f"{told} below the table {was} left out ('{first.strip()}')."]
 
 
 def without_empty_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import is_sparse
+from whyclust.moments.rows import known_share
 from whyclust.telling.rounding import count
 
 # A row is told of that has at most this part of its values.
@@ -54,6 +54,5 @@ def mostly_missing(explanation: Explanation) -> MostlyMissing | None:
     """
     if is_sparse(explanation.data) or explanation.kind.item_shape != ():
         return None
-    known = pd.DataFrame(explanation.data).notna().to_numpy().mean(axis=1)
-    rows = known <= PART
-    return MostlyMissing(np.asarray(rows)) if rows.any() else None
+    rows = known_share(explanation.data, np.arange(len(explanation))) <= PART
+    return MostlyMissing(rows) if rows.any() else None

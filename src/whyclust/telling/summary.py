@@ -22,10 +22,12 @@ from whyclust.moments.rows import LeastRows
 from whyclust.telling.names import distinct_names, in_line, is_name, mark
 from whyclust.telling.standing import Compared, Standing, Standings
 
-# A column with less of the relevance is no reason worth naming.
+# A column with less of the relevance is no reason worth naming, unless it has more than most of many columns.
 NAMED_FROM = 0.005
 # A cluster is called by columns with at least this part of the strongest one's relevance.
 _NAMING = 0.25
+# So much of the evidence a word has that names a cluster, where words that are not there are not counted.
+_OF_EVIDENCE = 0.05
 # One that tells it from a smaller share of the other clusters does not lead its name.
 _BROAD = 0.5
 # What evidence is, in words, wherever it comes first.
@@ -82,7 +84,8 @@ class ClusterSummary:
     def named_features(self, top: int) -> list[tuple[str, Standing]]:
         """The strongest columns that speak for the cluster, and how they stand."""
         columns = self.features.head(min(top, len(self.standings)))
-        speaks = (columns["relevance"] > 0) & (columns["fraction"] >= NAMED_FROM)
+        least = min(NAMED_FROM, 1.0 / max(1, len(self.features)))
+        speaks = (columns["relevance"] > 0) & (columns["fraction"] >= least)
         named = zip(columns["feature"], self.standings, speaks, strict=False)
         return [(in_line(column), standing) for column, standing, told in named if told]
 
@@ -307,7 +310,7 @@ def _names(found: list[ClusterSummary], any_part: Explanation) -> dict[Any, str]
         elif is_name(one.cluster):
             named[one.cluster] = str(one.cluster)
         else:
-            marks[one.cluster] = [] if not _can_be_named(any_part) else _marks(one, words)
+            marks[one.cluster] = [] if not _can_be_named(any_part) else _marks(one, words, any_part.absent)
     proposed = distinct_names(marks, [*given.values(), *named.values()])
     return {one.cluster: {**proposed, **named}[one.cluster] for one in found}
 
@@ -318,12 +321,16 @@ def _can_be_named(explanation: Explanation) -> bool:
     return asked and (explanation.kind == TABLE or explanation.kind.has_words)
 
 
-def _marks(one: ClusterSummary, words: bool) -> list[str]:
+def _marks(one: ClusterSummary, words: bool, absent: bool) -> list[str]:
     # A column that counts for little beside the strongest is nothing to call the cluster by.
     counts = one.features["fraction"] >= _NAMING * one.features["fraction"].max()
     named = one.named_features(int(counts.to_numpy().argmin()) if not counts.all() else len(one.standings))
     # What tells the cluster from one far competitor only, and not from most others, comes last.
     named.sort(key=lambda entry: entry[1].broad < _BROAD)
+    if words and not absent:  # of what is left of the words that a cluster lacks, a rare word may be the most
+        enough = one.features["relevance"] >= _OF_EVIDENCE * one.evidence
+        strong = set(map(in_line, one.features["feature"][enough]))
+        named = [entry for entry in named if entry[0] in strong]
     if words:  # those that are there say more than those that are not
         named.sort(key=lambda entry: entry[1].level != "high")
     # The same answer to several questions says nothing without the question.

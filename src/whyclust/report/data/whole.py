@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,16 +189,16 @@ def _trust(page: Page) -> dict[str, Any]:
         lines.append({"what": "Labels", "text": told[0]})
         if len(told) > 1 and grade in ("unknown", "yes"):
             grade = "care"
+    tried_k: Sequence[int] = ()
     if page.choice is not None:
         choice = page.choice if isinstance(page.choice, Mapping) else page.choice.to_json()
+        tried_k = choice["n_clusters"]
         if choice.get("sentence"):
             lines.append({"what": "Number of clusters", "text": choice["sentence"]})
         if choice.get("stands_out") is False and grade in ("unknown", "yes"):
             grade = "care"
     if page.audit is None:
-        tried = (
-            "" if page.choice is None else "Other clusterings were tried to choose their number, no more. "
-        )
+        tried = "Other clusterings were tried to choose their number, no more. " if len(tried_k) > 1 else ""
         lines.append(
             {
                 "what": "Not measured yet",
