@@ -267,7 +267,7 @@ def in_columns_of(X: Any, table: InputTable, name: str = "background") -> Any:
 
 
 def finite_table(estimator: Any, X: Any, most: float, **options: Any) -> Any:
-    """What scikit-learn's ``validate_data`` returns, but the place of a gap is told, and numbers have a limit.
+    """What scikit-learn's ``validate_data`` returns; the place of a gap is told, and numbers have a limit.
 
     >>> from sklearn.cluster import KMeans
     >>> finite_table(KMeans(), [[1.0, float("nan")]], 1e150)
