@@ -189,7 +189,14 @@ def small(kind, **more):
     return kind(K, hidden=(5,), embedding_dim=P, batch_size=16, random_state=0, **more)
 
 
-@pytest.mark.parametrize("base", [small(AutoencoderKMeans, epochs=1), small(DCN, pretrain_epochs=1)])
+@pytest.mark.parametrize(
+    "base",
+    [
+        small(AutoencoderKMeans, epochs=1),
+        small(DCN, pretrain_epochs=1),
+        small(DCN, pretrain_epochs=1, batch_norm=True),
+    ],
+)
 def test_only_the_spaces_move_before_clusters_do(base):
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(40, D)).astype(np.float32))
     model = ACeDeC(base, space_epochs=3, start="random", starts=1)._model(D, torch.Generator().manual_seed(0))
@@ -207,7 +214,13 @@ def test_only_the_spaces_move_before_clusters_do(base):
     states.append(snapshot(model))
     only = copy.copy(model)
     only.phases = lambda: [type(alone)(**{**vars(alone), "begin": lambda *a: None})]
+    sizes = []
+    decoder = model.autoencoder.decoder.register_forward_pre_hook(
+        lambda _, given: sizes.append(len(given[0]))
+    )
     history = train(only, X, torch.Generator().manual_seed(0)).history["spaces"]
+    decoder.remove()
+    assert sizes == [14, 13, 13] * 3  # batches of at most 16
     states.append(snapshot(model))
     assert {len(values) for values in history.values()} == {3}
     moved = {name for name in states[0] if not torch.equal(states[0][name], states[1][name])}
@@ -625,6 +638,13 @@ class Unordered(nn.Module):
         return torch.tanh(self.last(self.first(x)))
 
 
+class Bent(nn.Linear):
+    """What is called linear, and is not."""
+
+    def forward(self, x):
+        return torch.tanh(super().forward(x))
+
+
 def hooked(layer):
     layer.register_forward_hook(lambda module, x, out: out + 1)
     return layer
@@ -642,6 +662,7 @@ def tied(encoder, decoder):
         (nn.Linear(D, P), nn.Sequential(nn.Tanh(), nn.Linear(P, D))),
         (nn.Linear(D, P, bias=False), nn.Linear(P, D)),
         (Unordered(), nn.Linear(P, D)),
+        (Bent(D, P), nn.Linear(P, D)),
         (nn.utils.spectral_norm(nn.Linear(D, P)), nn.Linear(P, D)),  # a hook sets the weights
         (nn.Linear(D, P), hooked(nn.Linear(P, D))),
         tied(nn.Linear(D, D), nn.Linear(D, D)),
@@ -669,6 +690,22 @@ def test_beginning_at_k_means_of_the_whitened_embedding():
     best = KMeans(K, n_init=10, random_state=0).fit(z.numpy()).inertia_
     ours = ((z[:, None] - model.centers) ** 2).sum(dim=2).amin(dim=1).sum()
     assert float(ours) < 1.05 * best
+
+
+def test_the_rows_that_k_means_sees_are_drawn_from_all(monkeypatch):
+    seen = []
+
+    def k_means(points, n_clusters, **settings):
+        seen.append(points)
+        return points[:n_clusters], torch.arange(len(points)) % n_clusters
+
+    monkeypatch.setattr(centroids, "k_means", k_means)
+    X = torch.zeros(10_050, D)
+    X[-50:] = 1.0  # rows in the order of their groups, as tables often are
+    model = ACeDeC(DCN(K, hidden=(), embedding_dim=P))._model(D, torch.Generator().manual_seed(0)).eval()
+    with torch.no_grad():
+        model.space.begin(model, X, torch.Generator().manual_seed(0))
+    assert (seen[0] != seen[0].median(dim=0).values).any(dim=1).sum() > 40
 
 
 @pytest.mark.parametrize(("n_rows", "seen"), [(150, 150), (10_050, 10_000)])
@@ -1274,7 +1311,34 @@ def test_a_fitted_model_keeps_its_clusters_when_the_base_is_set_anew(tmp_path):
         assert len(model.hardened(X).empty_clusters_) <= 3
         with pytest.raises(ValueError, match="cluster 4 is unknown, expected one of 0 to 2"):
             model.sample(4)
+        names = [label.get_text() for label in wc.plots.decoded_centers(model).axes[0].get_yticklabels()]
+        assert names == ["cluster 0", "cluster 1", "cluster 2"]
+        assert [text.get_text() for text in wc.plots.spaces(model, X).legends[0].texts] == ["0", "1", "2"]
         with pytest.raises(ValueError, match="were changed after it was fitted"):
             wc.save(model, tmp_path / "model.npz")
+    space.assign(space.rotation.detach(), torch.tensor([0.8, 0.5, 0.5]))
+    assert wc.plots.traversal(model, X).axes
     base.set_params(n_clusters=3)
     assert wc.load(wc.save(model, tmp_path / "model.npz")).n_clusters == 3
+
+
+@pytest.mark.filterwarnings("ignore:The (clusters|spaces) have collapsed")
+@pytest.mark.parametrize(
+    ("fitted", "other"), [(AutoencoderKMeans, DCN), (DKM, DEC), (DEC, DKM), (DCN, AutoencoderKMeans)]
+)
+def test_another_base_than_fitted_is_not_saved(fitted, other, tmp_path):
+    X = make_blobs(60, D, centers=3, random_state=0)[0]
+    model = ACeDeC(small(fitted, epochs=1), space_epochs=1).fit(X)
+    model.set_params(base=small(other))
+    with pytest.raises(ValueError, match="were changed after it was fitted"):
+        wc.save(model, tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_way_that_leaves_single_precision_is_refused():
+    X = make_blobs(60, D, centers=3, random_state=0)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ACeDeC(small(DCN, epochs=1, pretrain_epochs=1), space_epochs=1).fit(X)
+    with pytest.raises(ValueError, match=r"points as large as .* choose a smaller extent"):
+        model.traverse("shared", extent=1e300)

@@ -1,8 +1,11 @@
 """What a clustering ignores, written out: s = ‖β_ss ⊙ Vᵀ(z − μ)‖², column by column, one row at a time."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -178,3 +181,22 @@ def test_clusters_cannot_be_asked_about_where_they_are_not_compared(ask):
     found = wc.explain(fitted()[0], X, space="shared")
     with pytest.raises(ValueError, match=r"tells what the clustering ignores.*wc\.explain\(model, X\)"):
         ask(found)
+
+
+@pytest.mark.parametrize("space", ["cluster", "shared"])
+def test_columns_and_words_are_as_in_other_explanations(space):
+    """Columns that a pipeline drops are no features, a frozen model is one, and zeros may go unshown."""
+    table = pd.DataFrame(X, columns=list("abcde"))
+    base = DCN(3, hidden=(), embedding_dim=3, epochs=1, pretrain_epochs=1, random_state=0)
+    chosen = ColumnTransformer([("scale", StandardScaler(), ["a", "c", "d"])])
+    whole = make_pipeline(chosen, ACeDeC(base, space_epochs=1)).fit(table)
+    ex = wc.explain(whole, table, space=space)
+    assert ex.feature_names == ["a", "c", "d"] == wc.explain(whole, table).feature_names
+    assert np.abs(ex.values.sum(axis=1) + ex.base_values - ex.explained).max() < 1e-10
+    assert not wc.explain(whole, table, space=space, absent=False).absent
+    frozen = make_pipeline(whole[0], FrozenEstimator(whole[1]))
+    np.testing.assert_array_equal(wc.explain(frozen, table, space=space).values, ex.values)
+    drawn = wc.plots.spaces(
+        make_pipeline(StandardScaler().fit(X[:, :3]), FrozenEstimator(whole[1])), X[:, :3]
+    )
+    assert drawn.axes

@@ -151,3 +151,18 @@ def test_fewer_epochs_and_several_starts_are_refused(tmp_path):
     MODELS["DCN"](epochs=2, n_init=2, checkpoint=path).fit(X)
     told = r"of several starts \(n_init\) only the best is kept"
     refused(path, told, lambda: MODELS["DCN"](epochs=3, n_init=2, checkpoint=path))
+
+
+def test_a_phase_that_is_over_is_not_prolonged(tmp_path):
+    """Clusters were found in the embedding of its end."""
+
+    def build(epochs):
+        base = AutoencoderKMeans(3, **SMALL, epochs=epochs, checkpoint=tmp_path / "fit.npz")
+        return ACeDeC(base, space_epochs=1)
+
+    first = build(2).fit(X)
+    with pytest.raises(
+        ValueError, match=r"is of 2 epochs of 'autoencoder', and 5 .* later phases have begun"
+    ):
+        build(5).fit(X)
+    assert_same_fit(build(2).fit(X), first)

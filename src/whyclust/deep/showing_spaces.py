@@ -256,9 +256,14 @@ class ShowsSpaces(DeepClusterer):
         """Rows of points of the rotated embedding."""
         model: Any = self.model_
         two = self._space
-        return self._over_rows(
-            lambda r: model.autoencoder.decoder(r @ two.rotation.T), turned.astype(np.float32)
-        )
+        with np.errstate(over="ignore"):
+            points = turned.astype(np.float32)
+        if not np.isfinite(points).all():
+            raise ValueError(
+                f"The way leads to points as large as {np.abs(turned).max():.3g}, too large for single "
+                "precision: choose a smaller extent."
+            )
+        return self._over_rows(lambda r: model.autoencoder.decoder(r @ two.rotation.T), points)
 
 
 def shared_share(turned: NDArray, weights: NDArray, centers: NDArray, beta: float | None = None) -> float:

@@ -81,7 +81,8 @@ def _refuse_other_settings(estimator: Any, description: dict[str, Any], arrays: 
     with torch.random.fork_rng(devices=[]), _layers_of_file(twin, description), torch.device("meta"):
         again = twin._model(description["n_features"], generator)
     fitted, described = (
-        {name: tensor.shape for name, tensor in model.named_parameters()}
+        # Of what is no parameter, rows that were counted for instance, the fit may have changed the shape.
+        (dict.fromkeys(model.state_dict()) | {name: one.shape for name, one in model.named_parameters()})
         for model in (estimator.model_, again)
     )
     if fitted != described or twin.n_clusters != len(estimator.cluster_centers_):

@@ -158,7 +158,8 @@ def explain(
                 "them."
             )
         shown = {"groups": groups, "feature_names": feature_names, "names": names}
-        return reach("explain_space")(model, read_input(X), space, **shown)
+        explained = reach("explain_space")(model, read_input(X), space, **shown)
+        return explained if absent else explained.showing(absent=False)
     labelled = surrogate_of(model, X)
     if labelled is not None:
         model, X = labelled.model, labelled.table

@@ -32,6 +32,7 @@ from whyclust.network.models import last_step
 from whyclust.network.neuralizing import network_for
 from whyclust.network.relevance import collector
 from whyclust.network.spaces import SpacesApart, without_spaces
+from whyclust.network.unread import without_unread
 
 # Rows whose layers are kept at a time.
 _AT_ONCE = 2048
@@ -51,7 +52,7 @@ def explain_space(
     estimator = last_step(model)
     if not isinstance(estimator, ShowsSpaces):
         raise TypeError(f"space={space!r} asks for a space of ACe/DeC. {without_spaces(estimator)}")
-    net = network_for(model, table)
+    net, table, _ = without_unread(model, network_for(model, table), table)
     shown: dict[str, Any] = {"groups": groups, "feature_names": feature_names, "names": names}
     found = explain_rows(net, table, **shown, model=as_it_is(model))
     if space == "cluster":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 from whyclust.explaining.reaching import reach
 from whyclust.inputs.reading import InputTable
@@ -69,6 +70,8 @@ def as_it_is(model: Any) -> Any:
     It has a decoder, and maybe two spaces (ACe/DeC) or gates (IDC), of which the network knows nothing. None
     for all others.
     """
+    if isinstance(model, FrozenEstimator):
+        return as_it_is(model.estimator)
     steps = getattr(model, "steps", None)
     if not steps:
         return copy.copy(model) if hasattr(type(model), "decoded_centers") else None

@@ -16,6 +16,7 @@ from sklearn.cluster import (
     MeanShift,
     MiniBatchKMeans,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline
 
@@ -208,6 +209,11 @@ def _pipeline(model: Pipeline) -> Parts:
     return parts._replace(features=read_less(before))
 
 
+@neuralizer(FrozenEstimator)
+def _frozen(model: FrozenEstimator) -> Parts:
+    return network_parts(model.estimator)
+
+
 def first_step(model: Any) -> Any:
     """What sees the user's table first: it knows the columns."""
     while isinstance(model, Pipeline):
@@ -242,6 +248,6 @@ def _(model: Neuralized, X: Any) -> InputTable:
 
 def last_step(model: Any) -> Any:
     """What clusters: it knows the clusters' names."""
-    while isinstance(model, Pipeline) and model.steps:
-        model = model.steps[-1][1]
+    while isinstance(model, FrozenEstimator) or (isinstance(model, Pipeline) and model.steps):
+        model = model.estimator if isinstance(model, FrozenEstimator) else model.steps[-1][1]
     return model

@@ -42,7 +42,7 @@ def decoded_centers(
     matplotlib.figure.Figure
     """
     deep = _deep(model)
-    names = [f"cluster {cluster}" for cluster in range(deep.n_clusters)]
+    names = [f"cluster {cluster}" for cluster in range(len(deep.cluster_centers_))]
     rows = deep.decoded_centers()
     return _drawn(model, rows, names, "What each cluster stands for", image_shape, feature_names, path)
 

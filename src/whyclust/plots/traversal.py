@@ -60,7 +60,7 @@ def traversal(
     deep = found.deep
     shape = asked_shape(image_shape, deep.image_shape, found.table.shape[1])
     if clusters is None:
-        sizes = np.bincount(deep.labels_, minlength=deep.n_clusters)
+        sizes = np.bincount(deep.labels_, minlength=len(deep.cluster_centers_))
         clusters = np.argsort(-sizes, kind="stable")[: _MOST_PARTS if shape is None else _MOST_LINES].tolist()
     asked_for = {"component": component, "steps": steps, "extent": extent}
     ways = {cluster: deep.way("shared", cluster=cluster, **asked_for) for cluster in clusters}

@@ -92,7 +92,7 @@ class Asked:
     def coded(self, labels: Any, rows: NDArray, encoded: Any) -> tuple[NDArray, list[str], str]:
         """Number of the cluster or label of each row, what they are called, and what they are."""
         if labels is None:
-            names = [str(cluster) for cluster in range(self.deep.n_clusters)]
+            names = [str(cluster) for cluster in range(len(self.deep.cluster_centers_))]
             return self.deep.predict(encoded), names, "cluster"
         given = np.asarray(in_rows_of(labels, self.table.row_labels, "labels"))
         if given.shape != (len(self),):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 # The least deviation of a column, as a part of the median of all columns that vary.
 _LEAST = 0.1
@@ -52,6 +53,8 @@ def usual(model: Any) -> tuple[NDArray, NDArray]:
 
 def steps_of(model: Any) -> list[Any]:
     """All steps in their order, those of pipelines within pipelines, too."""
+    if isinstance(model, FrozenEstimator):
+        return steps_of(model.estimator)
     if not hasattr(model, "steps"):
         return [] if model is None or isinstance(model, str) else [model]
     return [part for _, step in model.steps for part in steps_of(step)]

@@ -170,7 +170,7 @@ class TwoSpaces(Space):
             "spaces",
             self.settings.space_epochs,
             [Update(partial(self.alone, model), moved, optimizer)],
-            last.batch_size,
+            model.settings.batch_size,
             begin=partial(self.begin, model),
             end=self.release,
         )
@@ -245,6 +245,7 @@ class TwoSpaces(Space):
 
     def alone(self, model: CentroidModel, batch: Batch) -> Terms:
         """Eq. (5), mean over rows, of the embedding as it stands."""
+        model.autoencoder.decoder.eval()  # it stands, with the statistics that it would move
         z = self.fixed.index_select(0, batch.rows)
         back = squared_error(batch.x, model.autoencoder.decoder(self.through(z)))
         return {"clustering": self.squares(model, z), **self.rest(z), "reconstruction": back}

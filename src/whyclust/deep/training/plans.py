@@ -44,6 +44,8 @@ def refuse_another_fit(
         )
         if progress is None:
             raise ValueError(f"{change}, but of several starts (n_init) only the best is kept: {_ANEW}")
+        if number < progress["phase"]:
+            raise ValueError(f"{change}, but later phases have begun: {_ANEW}")
         if old["rates"] != new["rates"]:
             raise ValueError(
                 f"{change}, but their number sets the learning rate: give learning_rate=, and {_ANEW}"
