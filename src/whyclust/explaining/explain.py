@@ -6,18 +6,20 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from whyclust._frames import is_dask
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is, prepared_rows
 from whyclust.explaining.reaching import reach
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import in_columns_of, read_input, without_unknown
+from whyclust.inputs.reading import InputTable, in_columns_of, read_input, without_unknown
 from whyclust.labels.handed_in import handed_in
 from whyclust.labels.surrogates import surrogate_in, surrogate_of
 from whyclust.network.models import column_names
 from whyclust.network.neuralizing import network_for
+from whyclust.network.question import read_question
 from whyclust.network.unread import without_unread
 
 
@@ -160,7 +162,11 @@ def explain(
         shown = {"groups": groups, "feature_names": feature_names, "names": names}
         explained = reach("explain_space")(model, read_input(X), space, **shown)
         return explained if absent else explained.showing(absent=False)
-    labelled = surrogate_of(model, X)
+
+    def check(labels: NDArray, table: InputTable) -> None:
+        read_question(cluster, against, np.unique(labels), len(labels), table.row_labels)
+
+    labelled = surrogate_of(model, X, check)
     if labelled is not None:
         model, X = labelled.model, labelled.table
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,7 +56,9 @@ class FittedSurrogate:
     source: str
 
 
-def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
+def surrogate_of(
+    model: Any, X: Any, check: Callable[[NDArray, InputTable], object] = lambda labels, table: None
+) -> FittedSurrogate | None:
     """Fit a surrogate where `model` is labels, or a clustering of which only its labels are known.
 
     Parameters
@@ -63,6 +66,8 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
     model : labels, fitted clustering, or Pipeline that ends in one
     X : table
         The rows that were clustered.
+    check : callable, optional
+        Called with the labels and the table, to refuse what is asked of them before a fit that takes long.
 
     Returns
     -------
@@ -78,6 +83,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
             )
         table = _dense(read_input(X))
         source, labels = "given labels", read_labels(model, table=table)
+        check(labels, table)
     else:
         last = last_step(model)
         if isinstance(last, type) or not hasattr(last, "labels_") or has_network(last):
@@ -95,6 +101,7 @@ def surrogate_of(model: Any, X: Any) -> FittedSurrogate | None:
                 f"This {source} was fitted on {len(labels)} rows, but X has {table.shape[0]}: pass the same "
                 "rows, and to explain new ones PrototypeSurrogate().fit(X, labels)."
             )
+        check(labels, table)
         if "precomputed" not in (getattr(last, "metric", None), getattr(last, "affinity", None)):
             table = _as_fitted(model, table)
             _refuse_other_rows(last, table, isinstance(model, Pipeline))
