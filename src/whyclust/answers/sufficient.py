@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import positive, whole_number
+from whyclust._progress import done
 from whyclust.answers._flat_judge import FlatJudge
 from whyclust.answers.similar_rows import SimilarColumns, fitted_widths, mutual_information
 from whyclust.answers.sufficient_result import (
@@ -279,7 +280,8 @@ class _Answering:
     def by_cluster(self, rows: NDArray, found: list[Found], status: NDArray) -> list[ClusterSet]:
         """Sets that were found often, asked of all members of their cluster, or of a sample of them."""
         explanation, listed = self.explanation, []
-        for cluster in self.explanation.in_order(self.shares):
+        for place, cluster in enumerate(self.explanation.in_order(self.shares)):
+            done(0.75 + 0.25 * place / len(self.shares))
             asked = np.isin(status[rows], [SUFFICES, NO_SET, TOO_FEW])
             mine = rows[asked & (explanation.clusters[rows] == cluster)]
             mine = mine[np.unique(np.linspace(0, len(mine) - 1, min(len(mine), _MEMBERS)).astype(int))]

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from whyclust._progress import step
 from whyclust.auditing.subject import Subject
 from whyclust.baselines import METHODS, options_of
 from whyclust.explaining.explanation import Explanation
@@ -191,8 +192,10 @@ def compare(
     known = candidates()
     results: dict[str, FlippingResult] = {}
     left_out: dict[str, str] = {}
-    for name in read_methods(methods):
+    asked = read_methods(methods)
+    for place, name in enumerate(asked):
         progress(f"Scoring explanations: {known[name].title}")
+        step(place, len(asked) + 1)  # the best order comes last
         try:
             explanation = _explained(known[name], subject, rows, prepared, random_state)
             results[name] = flipping_of(prepared, explanation, n_repeats=n_repeats, random_state=random_state)
@@ -201,6 +204,7 @@ def compare(
             if methods is not None or name in NEEDED:
                 raise
             left_out[name] = str(error)
+    step(len(asked), len(asked) + 1)
     return Comparison(
         results, left_out, rows, _reference(subject, rows, prepared, results, n_repeats, random_state)
     )

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from whyclust._frames import take_rows
+from whyclust._progress import step
 from whyclust.auditing.subject import Subject, stratified
 from whyclust.metrics import Estimate, Stability, stability
 
@@ -110,8 +111,9 @@ def refit(
     with warnings.catch_warnings(record=True) as caught:
         # A refit that does not converge is a finding about the clustering, told with the others.
         warnings.simplefilter("always")
-        for source in sources:
+        for place, source in enumerate(sources):
             progress(f"Fitting {n_refits} times again: {source}")
+            step(place, len(sources))
             try:
                 kept = stability(
                     subject.model,

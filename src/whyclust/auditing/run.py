@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust._checks import whole_number
+from whyclust._progress import waiting
 from whyclust.auditing.comparison import compare, read_methods
 from whyclust.auditing.refits import refit
 from whyclust.auditing.result import Audit
@@ -24,6 +25,9 @@ FEWEST_ROWS = 20
 MOST_BACKGROUND = 10_000
 # Numbers that Algorithm 1 fills in for one method, rows × draws × columns × columns added: half a minute.
 MOST_NUMBERS = 1 << 29
+# Stages, with the share of the time that they usually take.
+STAGES = {"Fitting a surrogate": 60.0, "Scoring": 60.0, "Fitting": 60.0}
+STAGES |= {"Looking for structure": 20.0, "Looking for structure: other numbers": 20.0}
 
 
 def audit(
@@ -75,7 +79,7 @@ def audit(
     random_state : int
         Seed of everything random: the same seed, the same audit.
     progress : callable, optional
-        Called with a short text at every step.
+        Called with a short text at every step; by default a bar is shown on a terminal, after two seconds.
 
     Returns
     -------
@@ -97,16 +101,17 @@ def audit(
     model, X, background = handed_in(model, X, background, layer=layer, obsm=obsm)
     if background is not None:
         background = in_columns_of(background, read_input(X))
-    return audit_subject(
-        subject_of(model, X, background),
-        methods=methods,
-        n_repeats=n_repeats,
-        n_refits=n_refits,
-        max_rows=max_rows,
-        background=background,
-        random_state=random_state,
-        progress=progress,
-    )
+    with waiting(STAGES, progress) as tell:
+        return audit_subject(
+            subject_of(model, X, background),
+            methods=methods,
+            n_repeats=n_repeats,
+            n_refits=n_refits,
+            max_rows=max_rows,
+            background=background,
+            random_state=random_state,
+            progress=tell,
+        )
 
 
 def check_options(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyclust._frames import is_frame
+from whyclust._progress import step, waiting
 from whyclust.baselines.asked import Asked, Attribution
 from whyclust.baselines.registry import NEON, find
 from whyclust.network import Neuralized, Relevance
@@ -98,7 +99,10 @@ def answer(
             question.others,
             encode,
         )
-        found_by = find(method).function(asked, **options)
+        with waiting({"Explaining": 1.0}) as tell:
+            tell(f"Explaining by {method}")
+            step(0, 1)
+            found_by = find(method).function(asked, **options)
         _refuse_no_attribution(method, found_by, len(chosen), (rows.n_columns, asked.points.shape[1]))
         values[chosen] = found_by.values if found_by.collected else rows.collect(found_by.values)
         base_values[chosen] = found_by.base_values

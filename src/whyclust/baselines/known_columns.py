@@ -16,6 +16,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._progress import done
 from whyclust.baselines.asked import Asked
 from whyclust.network.gradient import gradient
 from whyclust.perturbing.encoded import as_rows, inside
@@ -204,6 +205,7 @@ def exact_values(game: KnownColumns) -> Shapley:
     """By all sets of columns: without error."""
     values, base = np.zeros((len(game.asked.points), len(game.players))), np.zeros(len(game.asked.points))
     for known in game.blocks():
+        done(known.rows[0] / len(values))
         base[known.rows] = known.told()
         values[known.rows] = known.exact()
     return Shapley(values, np.zeros_like(values), base)
@@ -217,6 +219,7 @@ def sampled_values(game: KnownColumns, n_permutations: int, generator: np.random
         base[known.rows] = known.told()
         means = np.empty((n_permutations, len(known.rows), shape[1]))
         for place in range(n_permutations):
+            done((known.rows[0] + place / n_permutations * len(known.rows)) / len(values))
             orders = generator.permuted(np.broadcast_to(np.arange(shape[1]), means.shape[1:]), axis=1)
             means[place] = (known.walk(orders) + known.walk(orders[:, ::-1])) / 2.0
         values[known.rows] = means.mean(axis=0)

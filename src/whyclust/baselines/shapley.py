@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of, whole_number
 from whyclust._extras import missing
+from whyclust._progress import done
 from whyclust.baselines.asked import Asked, Attribution, seeded
 from whyclust.baselines.registry import baseline
 
@@ -74,11 +75,16 @@ def shapley(
     middle, unit = asked.background.mean(axis=0), asked.background.std(axis=0)
     unit[unit == 0] = 1.0
     points, background = (asked.points - middle) / unit, (background - middle) / unit
+    usual = 10 * least if explainer == "permutation" else 2 * width + 2048
+    seen, expected = 0, len(points) * count * (n_evaluations or usual)
     # shap explains functions of the point alone: rows of one question go together.
     for pair in np.unique(np.stack([asked.clusters, others]), axis=1).T:
         rows = np.flatnonzero((asked.clusters == pair[0]) & (others == pair[1]))
 
         def evidence(moved: NDArray, example: int = int(rows[0])) -> NDArray:
+            nonlocal seen
+            seen += len(moved)
+            done(seen / expected)
             return asked.evidence(middle + unit * moved, np.full(len(moved), example))
 
         with _seeded_globally(seed), warnings.catch_warnings():

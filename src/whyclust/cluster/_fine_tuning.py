@@ -8,6 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
+from whyclust._progress import done
 from whyclust.cluster._descent import descend
 from whyclust.cluster._distances import FloatArray, IntArray
 from whyclust.cluster._likelihoods import Likelihoods, Problem, Sight
@@ -92,6 +93,7 @@ def _of_one_kind(tasks: Sequence[Task], tolerance: float) -> Iterator[Prototypes
             sight = _sight(of_rows[0][0], used, n_rows)
             problems += [_problem(task, sight, used, members, slot) for task, slot in of_rows]
         likelihoods = Likelihoods(problems, members)
+        done(start / len(tasks))
         parameters = descend(likelihoods, likelihoods.pack(), max_iter=_MAX_ITER, tolerance=tolerance)
         vectors, weights, _, noise = likelihoods.unpack(parameters)
         for place, (task, slot) in enumerate(zip(batch, slots, strict=True)):

@@ -27,6 +27,13 @@ class Setting:
     shrinkage: float = 0.0
 
     @property
+    def told(self) -> str:
+        """What is tried, for whoever waits."""
+        if self.shrinkage > 0:
+            return "fewer columns"
+        return f"{self.n_support} prototype{'s' if self.n_support > 1 else ''} a cluster"
+
+    @property
     def smoothness(self) -> tuple[float, ...]:
         """The smaller, the smoother: a small change, few prototypes, small γ, few columns."""
         return (-self.price, self.n_support, self.gamma, -self.shrinkage)

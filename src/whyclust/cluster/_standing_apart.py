@@ -9,7 +9,7 @@ comes back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -94,7 +94,12 @@ def jaccard(one: IntArray, other: IntArray, k: int) -> FloatArray:
 
 
 def tallies(
-    X: FloatArray, ks: Sequence[int], family: Family, n_splits: int, generator: np.random.Generator
+    X: FloatArray,
+    ks: Sequence[int],
+    family: Family,
+    n_splits: int,
+    generator: np.random.Generator,
+    done: Callable[[float], None] = lambda share: None,
 ) -> dict[int, Tally]:
     """Cluster all rows and halves of them, for every k.
 
@@ -107,6 +112,8 @@ def tallies(
     n_splits : int
         How often the rows are halved.
     generator : numpy.random.Generator
+    done : callable
+        Called with the share that is over.
 
     Returns
     -------
@@ -114,7 +121,8 @@ def tallies(
     """
     points = X if family.embed is None else family.embed(X, _seed(generator))
     found = {k: Tally(whole.labels, k) for k, whole in family.path(points, ks, _seed(generator))}
-    for fitted, held in _halves(len(X), n_splits, generator):
+    for number, (fitted, held) in enumerate(_halves(len(X), n_splits, generator)):
+        done((1 + number) / (1 + 2 * n_splits))
         rows = points[held]
         for k, half in family.path(points[fitted], list(found), _seed(generator)):
             found[k].add(half, rows, held)

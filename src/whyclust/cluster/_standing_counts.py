@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from whyclust._progress import done, step
 from whyclust.cluster._distances import FloatArray
 from whyclust.cluster._k_paths import Family
 from whyclust.cluster._one_lump import LUMPS, blurred, kinds_of_columns, one_lump
@@ -66,7 +67,8 @@ def count_clusters(
     Counts
     """
     progress(f"Choosing k: {ks[0]} to {ks[-1]} clusters")
-    tally = tallies(blurred(rows, generator), ks, kind, kind.n_splits, generator)
+    step(0, 1 + len(LUMPS))
+    tally = tallies(blurred(rows, generator), ks, kind, kind.n_splits, generator, done)
     tried = list(tally)
     # By which of several categories rows are cut differs from one reference to the next: then more of them
     # are drawn, and the most of any counts, since a mean would hide what one in a few gives.
@@ -74,8 +76,10 @@ def count_clusters(
     chance = np.zeros(len(tried))
     for place, lump in enumerate(LUMPS):
         progress(f"Choosing k: {ks[0]} to {ks[-1]} clusters, without any (table {place + 1} of {len(LUMPS)})")
-        drawn = []
-        for _ in range(kind.n_references * (2 if mixed else 1)):
+        step(1 + place, 1 + len(LUMPS))
+        drawn, n_references = [], kind.n_references * (2 if mixed else 1)
+        for number in range(n_references):
+            done(number / n_references)
             reference = blurred(one_lump(rows, lump, generator), generator)
             found = tallies(reference, tried, kind, _SPLITS_OF_REFERENCES, generator)
             drawn.append([found[k].standing().sum() if k in found else 0.0 for k in tried])

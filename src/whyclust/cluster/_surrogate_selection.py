@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._progress import stage
 from whyclust.cluster._distances import FloatArray, IntArray
 from whyclust.cluster._fine_tuning import fine_tune
 from whyclust.cluster._labelled_rows import PRICES, LabelledRows, Setting, start_together
@@ -131,6 +132,7 @@ class Validation:
         """Measure the agreement of several settings at a time."""
         new = [setting for setting in dict.fromkeys(settings) if setting not in self.tried]
         if new:
+            stage(f"Fitting a surrogate: {new[0].told}")
             # Columns are left out only as far as nothing changes, which takes more than a rough look. So do
             # few rows of many columns: all settings soon tell them apart, and settle slowly.
             few_and_wide = self.slim is not self.rows and len(self.rows.codes) <= _FEW_ROWS

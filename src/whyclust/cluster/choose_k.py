@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from whyclust._checks import counted, refuse_too_large, whole_number
 from whyclust._html import FOR, NEITHER, bar, paragraph, quiet, table
+from whyclust._progress import waiting
 from whyclust._threads import one_thread_if_small
 from whyclust.cluster._distances import FloatArray
 from whyclust.cluster._k_paths import families, family
@@ -181,7 +182,7 @@ def choose_k(
     method: str = "kmeans",
     k_max: int | None = None,
     random_state: Any = None,
-    progress: Callable[[str], None] = lambda message: None,
+    progress: Callable[[str], None] | None = None,
 ) -> ChosenK:
     """Choose the number of clusters.
 
@@ -199,8 +200,8 @@ def choose_k(
         as many more as long as one of the last tenth is the best.
     random_state : int, RandomState or None
         Seed of samples, halves, references and starts.
-    progress : callable
-        Called with a short text at every step.
+    progress : callable, optional
+        Called with a short text at every step; by default a bar is shown on a terminal, after two seconds.
 
     Returns
     -------
@@ -240,8 +241,8 @@ def choose_k(
     ks = range(2, largest + 1)
     while True:
         if len(rows) >= FEWEST_ROWS:
-            with one_thread_if_small(rows):
-                counts = counts.joined(count_clusters(rows, ks, kind, generator, progress))
+            with one_thread_if_small(rows), waiting({"Choosing k": 1.0}, progress) as tell:
+                counts = counts.joined(count_clusters(rows, ks, kind, generator, tell))
         found = _decided(counts, method, len(rows))
         if asked or largest == limit or found.k <= _LAST_TENTH * largest:
             return found

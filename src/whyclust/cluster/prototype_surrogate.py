@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from whyclust._progress import stage, waiting
 from whyclust.cluster._distances import FloatArray, IntArray, row_blocks
 from whyclust.cluster._labelled_rows import LabelledRows, Setting
 from whyclust.cluster._margins import inverse_mean_margin
@@ -187,7 +188,7 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
         order = own_order(points, codes, n_clusters)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         # Small products are slower with several threads than with one.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with threadpool_limits(limits=1, user_api="blas"), waiting({"Fitting a surrogate": 1.0}):
             own = self._fit(points[order.rows], order.ranks[codes[order.rows]], n_clusters, seed)
             unseen = self._in_given_order(order, *own)
         scores = self._outlier_scores(points)
@@ -233,8 +234,10 @@ class PrototypeSurrogate(ClassifierMixin, BaseEstimator):
             options.sort(key=lambda option: -screen(option[0], given))
         validation, rows, self.scale_ = options[0]
         setting = search(validation, given)
+        stage("Fitting a surrogate: the chosen one")
         self._keep(rows.fit(setting), setting)
         # Other folds than those that chose the setting, which did best there by chance, too.
+        stage("Fitting a surrogate: its agreement with other rows")
         again = Validation(rows, self.cv, seed + 10, _rescale(X[fitted], self.scale_))
         logits = np.concatenate(again.logits([setting])[0])
         of_deals = np.tile(codes[fitted], again.n_deals)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from whyclust._progress import done, step
 from whyclust.cluster._distances import FloatArray, IntArray, squared_distances
 from whyclust.cluster._k_paths import Family, family
 from whyclust.cluster._one_lump import LUMPS, blurred, kinds_of_columns, one_lump
@@ -127,6 +128,7 @@ def structure(
     rows = rows - rows.mean(axis=0)
     generator = np.random.default_rng(random_state)
     progress("Looking for structure: clusters that stand apart")
+    step(0, 2)
     kind = _kind_of(rows, codes, k, generator)
     if kind is None:
         return replace(
@@ -134,6 +136,7 @@ def structure(
         )
     apart, error = _apart(rows, codes, k, kind, generator)
     progress("Looking for structure: tables without any")
+    step(1, 2)
     by_chance = _by_chance(rows, k, kind, generator)
     if kind is not family(_KINDS[0]) and k - by_chance <= enough_support(k):
         return replace(found, unknown="cut by such borders, pieces of one lump stand apart as well")
@@ -234,7 +237,8 @@ def _apart(
     points = _embedded(blurred(rows, generator), kind, generator)
     value = tally_of(points, labels, k, kind, kind.n_splits, generator).standing().sum()
     again = []
-    for _ in range(_RESAMPLES):
+    for number in range(_RESAMPLES):
+        done((1 + number) / (1 + _RESAMPLES))
         drawn = generator.integers(len(rows), size=len(rows))
         tally = tally_of(points[drawn], labels[drawn], k, kind, 1, generator)
         again.append(tally.standing().sum())
@@ -244,10 +248,11 @@ def _apart(
 def _by_chance(rows: FloatArray, k: int, kind: Family, generator: np.random.Generator) -> float:
     """How many of k clusters stand apart in tables of one lump, the more of the two kinds of lumps."""
     mixed = bool(kinds_of_columns(rows)[1])
-    most = 0.0
-    for lump in LUMPS:
+    most, n_references = 0.0, kind.n_references * (2 if mixed else 1)
+    for place, lump in enumerate(LUMPS):
         drawn = []
-        for _ in range(kind.n_references * (2 if mixed else 1)):
+        for number in range(n_references):
+            done((place + number / n_references) / len(LUMPS))
             points = _embedded(blurred(one_lump(rows, lump, generator), generator), kind, generator)
             for _, cut in kind.path(points, [k], int(generator.integers(2**31 - 1))):
                 tally = tally_of(points, cut.labels, k, kind, kind.n_splits, generator)

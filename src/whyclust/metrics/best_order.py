@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from whyclust._progress import done
 from whyclust.metrics.flipping_setting import Setting
 from whyclust.perturbing.encoded import Inside
 from whyclust.perturbing.imputation import Imputer
@@ -41,6 +42,7 @@ def best_order(
     found = np.empty((len(rows), n_columns))
     size = max(1, _BLOCK_NUMBERS // max(filler.n_rows, N_DRAWS * setting.points.shape[1], 1))
     for start in range(0, len(rows), size):
+        done(start / len(rows))
         block = rows[start : start + size]
         every = np.arange(len(block))
         path = filler.path(setting.points[block], setting.sources)

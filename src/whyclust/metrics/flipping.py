@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of, whole_number
 from whyclust._frames import to_array
+from whyclust._progress import done
 from whyclust.explaining.explanation import Explanation
 from whyclust.metrics.best_order import best_order
 from whyclust.metrics.flipping_setting import Setting, setting_of
@@ -316,6 +317,7 @@ def _curves(
     measured = scoring.steps.tolist()
     wanted = set(measured)
     for start in range(0, n_points, size):
+        done(start / n_points)
         block = slice(start, start + size)
         path = filler.path(points[block], setting.sources)
         if own is not None:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
 from whyclust._frames import take_rows
+from whyclust._progress import done, is_watched, step, waiting
 from whyclust._threads import one_thread_if_small
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
@@ -101,22 +102,28 @@ def stability(
     spare = next((seed for name, seed in fixed.items() if _within_autoencoder(name)), None)
     found = []
     failures: list[str] = []
-    for _ in range(n_repeats):
-        again = clone(model)
-        chosen = {name: _seed(generator) for name in seeds} if reseed else fixed
-        # A fitted autoencoder is the original's own, and not to be touched: it is replaced below.
-        again.set_params(**{name: seed for name, seed in chosen.items() if not _within_autoencoder(name)})
-        rows = np.arange(table.shape[0])
-        if bootstrap:
-            rows = generator.randint(table.shape[0], size=table.shape[0])
-        drawn = take_rows(table.data, rows)
-        try:
-            _pretrain_anew(again, drawn, _seed(generator) if reseed else spare)
-            with one_thread_if_small(table):
-                again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
-                found.append(_compare(original, again, table, names, rule))
-        except ValueError as error:  # a sample may have too few different rows, say
-            failures.append(" ".join(str(error).split()))
+    alone = not is_watched()
+    with waiting({"Fitting": 1.0}) as tell:
+        if alone:
+            tell(f"Fitting {n_repeats} times again")
+            step(0, 1)
+        for repeat in range(n_repeats):
+            done(repeat / n_repeats)
+            again = clone(model)
+            chosen = {name: _seed(generator) for name in seeds} if reseed else fixed
+            # A fitted autoencoder is the original's own, and not to be touched: it is replaced below.
+            again.set_params(**{name: seed for name, seed in chosen.items() if not _within_autoencoder(name)})
+            rows = np.arange(table.shape[0])
+            if bootstrap:
+                rows = generator.randint(table.shape[0], size=table.shape[0])
+            drawn = take_rows(table.data, rows)
+            try:
+                _pretrain_anew(again, drawn, _seed(generator) if reseed else spare)
+                with one_thread_if_small(table):
+                    again = again.fit(drawn) if given is None else again.fit(drawn, given[rows])
+                    found.append(_compare(original, again, table, names, rule))
+            except ValueError as error:  # a sample may have too few different rows, say
+                failures.append(" ".join(str(error).split()))
     if failures:
         told = f"{len(failures)} of {n_repeats} refits failed"
         if len(found) < _FEWEST:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust._progress import WRITING, stage, waiting
 from whyclust._versions import versions
 from whyclust.report.data import page_data
 from whyclust.report.inlined import as_json, built, policy
@@ -79,6 +80,46 @@ def render(
     True
     """
     _check(explanation, rows)
+    from markupsafe import Markup
+
+    with waiting(WRITING) as tell:
+        tell("Writing the report")
+        # Notes tell of single values, too: 'farthest outside is ... in row 7'.
+        told = [*explanation.notes, *notes] if rows else []
+        said = ""
+        if not rows:
+            explanation, said = without_few(explanation)
+        fill = _filler()
+        page = Page(explanation, told, choice, facts or {}, audit, fill, rows, said)
+        made = sections(page)
+        ignored = explanation.question.about == "ignored"
+        title = title or ("What do these clusters ignore?" if ignored else "Why these clusters?")
+        shown = page_data(page, title, rows=rows, embedding=embedding, beside=beside)
+        stage("Writing the report: the page")
+        script, style = built("page.js"), built("page.css")
+        return fill(
+            "page",
+            title=title,
+            policy=policy(script),
+            style=Markup(style),
+            script=Markup(script),
+            values=as_json(shown["values"]),
+            arrays=shown["arrays"].elements(),
+            # Of all rows, where the explanation holds some of them and its summary is of all.
+            n_rows=sum(cluster["size"] for cluster in page.clusters),
+            counted_from=(shown["values"]["held"] or {}).get("counted_from"),
+            n_features=len(explanation.feature_names),
+            n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
+            clusters=page.clusters,
+            sections=made,
+            headlines=page.first_words,
+            said=said,
+            versions=versions(),
+        )
+
+
+def _filler() -> Callable[..., Any]:
+    """What fills in the report's templates."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -98,36 +139,7 @@ def render(
     def fill(template: str, **values: Any) -> Markup:
         return Markup(environment.get_template(f"{template}.html.jinja").render(**values))
 
-    # Notes tell of single values, too: 'farthest outside is ... in row 7'.
-    told = [*explanation.notes, *notes] if rows else []
-    said = ""
-    if not rows:
-        explanation, said = without_few(explanation)
-    page = Page(explanation, told, choice, facts or {}, audit, fill, rows, said)
-    made = sections(page)
-    ignored = explanation.question.about == "ignored"
-    title = title or ("What do these clusters ignore?" if ignored else "Why these clusters?")
-    shown = page_data(page, title, rows=rows, embedding=embedding, beside=beside)
-    script, style = built("page.js"), built("page.css")
-    return fill(
-        "page",
-        title=title,
-        policy=policy(script),
-        style=Markup(style),
-        script=Markup(script),
-        values=as_json(shown["values"]),
-        arrays=shown["arrays"].elements(),
-        # Of all rows, where the explanation holds some of them and its summary is of all.
-        n_rows=sum(cluster["size"] for cluster in page.clusters),
-        counted_from=(shown["values"]["held"] or {}).get("counted_from"),
-        n_features=len(explanation.feature_names),
-        n_clusters=sum(not cluster["is_noise"] for cluster in page.clusters),
-        clusters=page.clusters,
-        sections=made,
-        headlines=page.first_words,
-        said=said,
-        versions=versions(),
-    )
+    return fill
 
 
 def _check(explanation: Explanation, rows: bool) -> None:

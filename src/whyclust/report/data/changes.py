@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from whyclust._frames import is_frame
+from whyclust._progress import stage, step
 from whyclust.answers._asked import read_asked
 from whyclust.answers._changeable import Changeable
 from whyclust.answers._regions import regions_of
@@ -72,7 +73,9 @@ def changes(
         held += [column for column, kind in kinds.items() if kind == "choice"]
         asked = read_asked(subject.names, held, None, (), sparse=wide)
     found = {}
-    for row in rows:
+    stage("Writing the report: nearest changes")
+    for place, row in enumerate(rows):
+        step(place, len(rows))
         try:
             change = subject.changed(row_position(explanation, row), None, asked, sparse=wide)
         except (ValueError, TypeError):  # none leads elsewhere, or this table cannot be asked

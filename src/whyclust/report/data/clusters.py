@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whyclust._progress import stage, step
 from whyclust.answers.subpatterns import subpatterns
 from whyclust.report.clusters import cluster_values
 from whyclust.report.private import FEWEST
@@ -16,13 +17,6 @@ from whyclust.telling.sentences import cluster_sentences
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
-
-Progress = Callable[[str], None]
-
-
-def _silent(message: str) -> None:
-    """Nobody waits for this page."""
-
 
 # Columns of a cluster whose distribution the page draws.
 DRAWN = 8
@@ -68,9 +62,7 @@ def clusters(explanation: Explanation, *, rows: bool = True) -> list[dict[str, A
     return found
 
 
-def answers(
-    explanation: Explanation, told: list[dict[str, Any]], progress: Progress = _silent, *, rows: bool = True
-) -> None:
+def answers(explanation: Explanation, told: list[dict[str, Any]], *, rows: bool = True) -> None:
     """Add to each cluster what further questions answer, where they are answered in a moment.
 
     Rules, which few columns suffice for how many members, and which groups have reasons of their own; without
@@ -81,17 +73,18 @@ def answers(
         return
     draw = np.random.default_rng(0)
     asked: list[int] = []
-    for one, summary in zip(told, explanation.summary(), strict=True):
+    stage("Writing the report: reasons of clusters")
+    for place, (one, summary) in enumerate(zip(told, explanation.summary(), strict=True)):
+        step(place, len(told))
         if summary.is_noise:
             continue
         members = draw.permutation(np.flatnonzero(np.asarray(explanation.clusters == summary.cluster)))
         asked += [*members[:ASKED].tolist(), *one["typical"], *one["borderline"]]
-        progress(f"Reasons of cluster {summary.cluster}")
         one["rules"] = _answered(partial(_rules, explanation, summary.cluster, fewest))
         if len(told) <= MOST_GROUPED:
             some = explanation[np.sort(members[:GROUPED])]
             one["groups"] = _answered(partial(_groups, some, summary.cluster, fewest, len(members)))
-    progress("Columns that suffice")
+    stage("Writing the report: columns that suffice")
     _answered(partial(_add_sufficient, explanation, sorted(set(asked)), told))
 
 
