@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 
 import whyclust.deep  # noqa: E402
 from whyclust._extras import missing  # noqa: E402
+from whyclust._progress import Watch, watched  # noqa: E402
 from whyclust.deep import DCN, DKM, IDEC, AutoencoderKMeans  # noqa: E402
 from whyclust.deep.models.centroids import CentroidModel  # noqa: E402
 from whyclust.deep.networks.autoencoders import convolutional_autoencoder, dense_autoencoder, initialise  # noqa: E402
@@ -583,28 +584,51 @@ def test_progress_bar_only_on_request(blobs, capfd):
     assert "4/4" in err
 
 
-def test_a_long_fit_says_once_how_long_it_takes(capsys):
-    notice = Notice("DCN", patience=0.0)
-    phase = Phase("autoencoder", 100, [])
-    notice.begin_phase(phase, 20)
-    notice.began -= 8.0
-    for epoch in (24, 25):
-        notice.end_epoch(Progress(epoch=epoch), [])
+def test_a_long_fit_says_of_each_long_phase_how_long_it_takes(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr("whyclust.deep.training.keeping.time.monotonic", lambda: now[0])
+
+    def train(notice, name, epochs, seconds, first=0):
+        notice.begin_phase(Phase(name, epochs, []), first)
+        for epoch in range(first + 1, epochs + 1):
+            now[0] += seconds
+            notice.end_epoch(Progress(epoch=epoch), [])
+
+    notice = Notice("DCN")
+    train(notice, "autoencoder", 100, 2.0, first=20)
     assert capsys.readouterr().err == (
         "DCN: autoencoder, 100 epochs, takes about 3 minutes. verbose=True shows progress, verbose=None "
         "says nothing.\n"
     )
-    patient = Notice("DCN", patience=60.0)
-    patient.begin_phase(phase, 0)
-    patient.end_epoch(Progress(epoch=1), [])
+    train(notice, "layers", 5, 0.1)
+    assert capsys.readouterr().err == ""
+    train(notice, "clustering", 40, 0.7)
+    train(notice, "clustering", 40, 0.7)
+    assert capsys.readouterr().err == "DCN: clustering, 40 epochs, takes about 28 seconds.\n"
+
+    # Two phases that each take less than one waits gladly, but together more.
+    notice = Notice("DEC", starts=3)
+    train(notice, "autoencoder", 10, 0.15)
+    assert capsys.readouterr().err == ""
+    train(notice, "clustering", 25, 0.12)
+    assert capsys.readouterr().err == (
+        "DEC: clustering, 25 epochs, takes about 3 seconds for each of 3 starts. verbose=True shows "
+        "progress, verbose=None says nothing.\n"
+    )
+    train(Notice("DCN"), "autoencoder", 10, 0.1)
     assert capsys.readouterr() == ("", "")
 
 
 def test_fits_without_a_bar_have_the_notice(blobs, monkeypatch, capsys):
-    monkeypatch.setattr(Notice.__init__, "__defaults__", (0.0,))
+    monkeypatch.setattr(Notice.__init__, "__defaults__", (1, 0.0))
     MODELS["DCN"]().fit(blobs[0])
-    assert capsys.readouterr().err.count("DCN: autoencoder, ") == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in told] == ["DCN: autoencoder", "DCN: clustering"]
     MODELS["DCN"](verbose=None).fit(blobs[0])
+    assert capsys.readouterr() == ("", "")
+    with watched(Watch({}, None, 0.0)):  # refits of an audit, which is shown as a whole
+        MODELS["DCN"]().fit(blobs[0])
+        MODELS["DCN"](verbose=True).fit(blobs[0])
     assert capsys.readouterr() == ("", "")
 
 

@@ -27,7 +27,7 @@ from whyclust.deep.presets import WithPresets
 from whyclust.deep.training.devices import choose_device, seed_torch
 from whyclust.deep.training.divergence import diverged, refuse_broken
 from whyclust.deep.training.in_words import in_words
-from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint
+from whyclust.deep.training.keeping import Bar, Keeper, Notice, Runs, fingerprint, is_watched
 from whyclust.deep.training.loop import Progress, evaluating, kept_whole, train
 from whyclust.deep.training.phases import DeepModel, refuse_infinite
 from whyclust.deep.training.plans import plan_of
@@ -89,8 +89,8 @@ class DeepClusterer(
     random_state : int, RandomState or None
         Source of weights, starts and batches.
     verbose : bool or None
-        Whether to show a progress bar. Without it, a fit that takes longer than two seconds says once, on
-        standard error, how long it is likely to take; None says nothing at all.
+        Whether to show a progress bar. Without it, a fit that takes longer than two seconds says on standard
+        error, once for each long phase, how long that is likely to take; None says nothing at all.
     checkpoint : path or None
         File from which a fit that was killed goes on, with the same result; needs a whole number as
         `random_state`. A fit that is over goes on, too, if more `epochs` are asked for, and ends as if they
@@ -191,10 +191,10 @@ class DeepClusterer(
         cards = list(range(torch.cuda.device_count())) if device.type == "cuda" else []
         with torch.random.fork_rng(devices=cards), ExitStack() as stack:
             watchers: list[Any] = [] if keeper is None or not team.is_first else [keeper]
-            if self.verbose and team.is_first:
+            if self.verbose and team.is_first and not is_watched():
                 watchers.append(stack.enter_context(Bar(type(self).__name__)))
             elif self.verbose is not None and team.is_first:
-                watchers.append(Notice(type(self).__name__))
+                watchers.append(Notice(type(self).__name__, self.n_init))
             for run in range(len(runs.scores), self.n_init):
                 progress = Progress(interrupted="Interrupted")  # until it has begun
                 try:

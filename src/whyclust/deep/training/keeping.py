@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from whyclust._progress import PATIENCE, is_watched
 from whyclust.deep.training.checkpoints import damaged, optimizer_tensors, read_checkpoint, write_checkpoint
 from whyclust.deep.training.in_words import digest, in_words
 from whyclust.deep.training.loop import Progress
@@ -171,41 +172,48 @@ def _part(tensors: dict[str, Tensor], prefix: str, *, keep: bool = False) -> dic
 
 
 class Notice:
-    """One line on standard error, where a fit without a progress bar takes its time.
+    """A line on standard error for each phase that takes its time, where a fit has no progress bar.
 
     Parameters
     ----------
     title : str
+    starts : int
+        How many there are; the phases of one are told.
     patience : float
-        Seconds after which it is told.
+        Seconds of a fit after which they are told, and which a phase must need to be told.
     """
 
-    def __init__(self, title: str, patience: float = 2.0) -> None:
-        self.title, self.patience = title, patience
-        self.began = time.monotonic()
+    def __init__(self, title: str, starts: int = 1, patience: float = PATIENCE) -> None:
+        self.title, self.starts, self.patience = title, starts, patience
+        self.began = self.began_phase = time.monotonic()
         self.first = self.total = 0
         self.name = ""
-        self.told = False
+        self.told: set[str] = set()
 
     def begin_phase(self, phase: Phase, done: int) -> None:
         """Take note of how long it is."""
         self.name, self.total, self.first = phase.name, phase.epochs, done
-        self.began = time.monotonic()
+        self.began_phase = time.monotonic()
 
     def end_phase(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
         """Nothing to do."""
 
     def end_epoch(self, progress: Progress, optimizers: list[torch.optim.Optimizer]) -> None:
-        """Tell, once, if it is time."""
-        passed = time.monotonic() - self.began
-        if self.told or passed < self.patience or progress.epoch >= self.total:
+        """Tell of the phase, once, if it is time."""
+        now, done = time.monotonic(), progress.epoch - self.first
+        # Of a refit within a longer job that is shown nobody needs to know.
+        if self.name in self.told or now - self.began < self.patience or is_watched():
             return
-        self.told = True
-        needed = passed / (progress.epoch - self.first) * (self.total - self.first)
-        sys.stderr.write(
-            f"{self.title}: {self.name}, {self.total} epochs, takes about {_in_words(needed)}. verbose=True "
-            "shows progress, verbose=None says nothing.\n"
-        )
+        passed, left = now - self.began_phase, self.total - progress.epoch
+        # The first epochs, which are slower, would tell too much.
+        settled = passed >= self.patience / 4
+        if not settled or done < 1 or left < 1 or passed / done * (done + left) < self.patience:
+            return
+        hint = "" if self.told else " verbose=True shows progress, verbose=None says nothing."
+        self.told.add(self.name)
+        each = f" for each of {self.starts} starts" if self.starts > 1 else ""
+        needed = _in_words(passed / done * (done + left)) + each
+        sys.stderr.write(f"{self.title}: {self.name}, {self.total} epochs, takes about {needed}.{hint}\n")
 
 
 def _in_words(seconds: float) -> str:
