@@ -79,10 +79,10 @@ def fit_surrogates_once():
 
     kept, fit = {}, explaining.surrogate_of
 
-    def surrogate_of(model, table):
+    def surrogate_of(model, table, check):
         key = id(model), id(table)
         if key not in kept:
-            kept[key] = fit(model, table), model, table
+            kept[key] = fit(model, table, check), model, table
         return kept[key][0]
 
     with pytest.MonkeyPatch.context() as patch:
