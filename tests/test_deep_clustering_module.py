@@ -321,6 +321,29 @@ def test_patience_ends_early_and_still_averages():
     assert len(model.empty_clusters_) == 0
 
 
+def test_a_fit_that_patience_has_ended_has_the_mean_weights_of_its_last_epoch(monkeypatch):
+    X, _ = blobs()
+    epochs = []
+    before, after = AveragedWeights.before_epoch, AveragedWeights.after_step
+
+    def begun(self, data, epoch):
+        epochs.append([])
+        before(self, data, epoch)
+
+    def stepped(self, batch):
+        epochs[-1].append(torch.cat([one.detach().flatten() for one in self.targets]).clone())
+        after(self, batch)
+
+    monkeypatch.setattr(AveragedWeights, "before_epoch", begun)
+    monkeypatch.setattr(AveragedWeights, "after_step", stepped)
+    model = ClusteringModule(3, epochs=400, patience=1, random_state=0).fit(X)
+    assert 1 < len(epochs) < 400
+    averaging = next(part for part in model.model_.modules() if isinstance(part, AveragedWeights))
+    found = torch.cat([one.detach().flatten() for one in averaging.targets])
+    torch.testing.assert_close(found, torch.stack(epochs[-1]).mean(dim=0), rtol=1e-5, atol=1e-6)
+    assert averaging.steps == 0
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
