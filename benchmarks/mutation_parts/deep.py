@@ -375,4 +375,34 @@ DEEP = (
         "self.members.add_(0.0)",
         "test_deep_resets.py -k stays_where",
     ),
+    Mutation(
+        "a phase that is over is prolonged without a word",
+        'if number < progress["phase"]:',
+        "if False:",
+        "test_deep_prolonged.py -k is_over",
+    ),
+    Mutation(
+        "spaces learn in batches of their own size",
+        "model.settings.batch_size,",
+        "last.batch_size,",
+        "test_deep_ace_dec.py -k only_the_spaces",
+    ),
+    Mutation(
+        "the decoder's statistics move with the spaces",
+        "model.autoencoder.decoder.eval()",
+        "model.autoencoder.decoder",
+        "test_deep_ace_dec.py -k only_the_spaces",
+    ),
+    Mutation(
+        "another base is saved where weights have the same names",
+        "dict.fromkeys(model.state_dict()) | ",
+        "",
+        "test_deep_ace_dec.py -k another_base",
+    ),
+    Mutation(
+        "broken weights answer",
+        "refuse_broken(self.model_)",
+        "self.model_",
+        "test_deep_robustness.py -k no_numbers",
+    ),
 )

@@ -287,9 +287,27 @@ TELLING = (
     ),
     Mutation(
         "columns of half a percent are not named",
-        'columns["fraction"] >= NAMED_FROM',
-        'columns["fraction"] > NAMED_FROM',
+        'columns["fraction"] >= least',
+        'columns["fraction"] > least',
         "test_summary.py",
+    ),
+    Mutation(
+        "of many columns none is named",
+        "least = min(NAMED_FROM, 1.0 / max(1, len(self.features)))",
+        "least = NAMED_FROM",
+        "test_summary.py -k many_columns",
+    ),
+    Mutation(
+        "a row of gaps is typical",
+        "np.maximum(known_share(part.data, rows), _LEAST_KNOWN) ** 2",
+        "1.0",
+        "test_summary.py -k gaps",
+    ),
+    Mutation(
+        "a rare word names a cluster of texts that lack the others",
+        "_OF_EVIDENCE * one.evidence",
+        "-1.0",
+        "test_texts.py -k rare_word",
     ),
     Mutation(
         "a fifth of a percent is no percent",

@@ -113,7 +113,7 @@ def known_share(data: Any, rows: NDArray) -> NDArray:
     >>> known_share(np.array([[1.0, np.nan], [1.0, 2.0]]), np.arange(2))
     array([0.5, 1. ])
     """
-    if getattr(data, "left_out", None) is True:
+    if getattr(data, "left_out", None) is True or not len(rows):
         return np.ones(len(rows))
     if is_sparse(data):
         return (np.diff(data.tocsr()[rows].indptr) > 0).astype(float)
