@@ -686,3 +686,15 @@ def test_gaps_are_told_with_their_place(table):
     rows[4, 2] = np.inf
     with pytest.raises(ValueError, match="X holds infinity in row 4, column 'x2'"):
         model.predict(rows)
+
+
+def test_a_network_of_your_own_may_have_an_infinite_mask(table):
+    class Masked(nn.Linear):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.register_buffer("mask", torch.full((2, 2), -torch.inf).triu(1))
+
+    X = np.array(table, dtype=np.float32)
+    pair = (Masked(X.shape[1], 2), nn.Linear(2, X.shape[1]))
+    model = DCN(3, autoencoder=pair, epochs=1, pretrain_epochs=1, random_state=0).fit(X)
+    assert np.isfinite(model.transform(X)).all()

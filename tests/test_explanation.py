@@ -800,3 +800,10 @@ def test_rows_of_several_levels_are_asked_for_by_their_tuples():
     pd.testing.assert_frame_equal(ex[:3, ["a"]], ex[:3].to_pandas()[["a"]])
     with pytest.raises(KeyError, match="no row 'fi'"):
         _ = ex["fi", 2003]
+    with pytest.raises(KeyError, match=r"There is no row \(.*fi.*, 2003\) in this explanation of 20 rows"):
+        _ = ex[[("no", 2000), ("fi", 2003)]]
+    # What is missing equals itself, and slices choose several rows.
+    table.index = pd.MultiIndex.from_tuples([("p", float("nan")), *index[1:]])
+    ex = wc.explain(KMeans(2, n_init=1, random_state=0).fit(table), table)
+    assert len(ex["p", np.nan]) == len(ex[[("p", np.nan)]]) == 1
+    pd.testing.assert_frame_equal(ex[:3, ["a"]], ex[:3].to_pandas()[["a"]])

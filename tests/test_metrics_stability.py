@@ -11,6 +11,7 @@ from sklearn.cluster import DBSCAN, Birch, KMeans, MeanShift
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -312,3 +313,13 @@ def test_refits_that_fail_are_left_out_and_counted(monkeypatch):
     monkeypatch.setattr(FailsNowAndThen, "fewest", 61)
     with pytest.raises(ValueError, match="12 of 12 refits failed: too few different rows"):
         metrics.stability(model, X, n_repeats=12)
+
+
+def test_a_frozen_clustering_cannot_be_fitted_again():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    frozen = FrozenEstimator(KMeans(3, n_init=1, random_state=0).fit(X))
+    for model in (frozen, make_pipeline(StandardScaler(), frozen).fit(X)):
+        with pytest.raises(TypeError, match="ends in a FrozenEstimator, which keeps its clusters in any fit"):
+            metrics.stability(model, X)
+    told = wc.audit(make_pipeline(StandardScaler(), frozen).fit(X), X, n_repeats=1, max_rows=20)
+    assert "is not known" in next(one.reason for one in told.answers if one.question == "stability")

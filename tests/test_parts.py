@@ -28,7 +28,7 @@ from whyclust.moments.clusters import ClusterMoments
 from whyclust.moments.columns import ColumnMoments, Columns
 from whyclust.moments.merging import merge
 from whyclust.moments.numbers import Mean, NumberMoments
-from whyclust.moments.rows import LeastRows
+from whyclust.moments.rows import LeastRows, known_share
 from whyclust.network.beta import EvidenceMoments
 from whyclust.tables import Table, plan_table
 from whyclust.telling.summary import summarise_parts
@@ -483,3 +483,16 @@ def test_parts_explained_by_a_network_need_no_planner():
     X = mixed()[["size"]].assign(other=np.arange(211) % 17)
     net = wc.neuralize(KMeans(3, n_init=2, random_state=0).fit(X), X)
     same_rows([wc.explain(net, X.iloc[part]) for part in PARTS], wc.explain(net, X))
+
+
+def test_a_block_may_have_no_row_of_a_cluster_but_its_borderline_one():
+    rows = np.r_[np.random.default_rng(0).normal(size=(8, 2)), [[9.0, 9.0], [9.5, 9.0], [9.0, 9.9]]]
+    model = KMeans(2, n_init=1, random_state=0).fit(rows)
+    whole = wc.explain(model, rows)
+    edge = whole.summary()[whole.assigned[-1]].borderline[0]
+    order = [edge, *[place for place in range(11) if place != edge]]
+    net = wc.neuralize(model)
+    parts = [wc.explain(net, rows[order[:1]]), wc.explain(net, rows[order[1:]])]
+    merged = summarise_parts(parts)
+    assert merged[whole.assigned[-1]].borderline[0] == 0
+    assert len(known_share(rows, np.zeros(0, dtype=int))) == 0

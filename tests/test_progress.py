@@ -15,7 +15,7 @@ from sklearn.datasets import make_moons
 
 import whyclust as wc
 from whyclust import _progress
-from whyclust._progress import Bar, Lines, Stages, Watch, done, stage, step, waiting, watched
+from whyclust._progress import Bar, Lines, Stages, Watch, done, is_watched, stage, step, waiting, watched
 from whyclust.cluster import PrototypeSurrogate, choose_k
 from whyclust.command.progress import STAGES, shown
 
@@ -356,3 +356,33 @@ def test_what_is_told_costs_nothing_where_nobody_waits():
     for _ in range(1000):
         done(0.5)
     assert time.process_time() - begun < 1.0
+
+
+@pytest.mark.parametrize("stream", [SimpleNamespace(write=lambda text: None, flush=lambda: None), None])
+def test_standard_error_may_be_anything(stream, monkeypatch, table):
+    monkeypatch.setattr(sys, "stderr", stream)
+    with waiting({"Fitting": 1.0}) as tell:
+        tell("Fitting")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    with waiting({"Fitting": 1.0}) as tell:
+        tell("Fitting")
+
+
+def test_a_terminal_that_is_gone_ends_no_job(clock, monkeypatch):
+    class Gone(io.StringIO):
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    with waiting({"Fitting": 1.0}) as tell:
+        tell("Fitting")
+        clock.wait(3.0)
+        tell("Fitting: more")
+    monkeypatch.setenv("TERM", "dumb")
+    with waiting({"Fitting": 1.0}) as tell:
+        assert not is_watched()

@@ -146,16 +146,21 @@ def test_remarks_below_a_table(tmp_path):
         "2 lines below the table were left out ('Exported on 2024-01-01').",
         "The last row is called 'Grand total': it was left out.",
     ]
-    # A row of gaps is none where others are like it, nor where there is one other column.
-    path.write_text("\n".join(["shop,b,c", "shop x,,", *rows, "shop y,,"]) + "\n")
+    # Names of rows that have nothing else are none: short, as others have them, or others are like them.
+    for last in ("shop y,,", "shop 3 of ten,,", "31,,"):
+        path.write_text("\n".join(["shop,b,c", *rows, "shop 3 of ten,1,2", last]) + "\n")
+        assert len(read_table(path).frame) == 32
+    path.write_text("\n".join(["shop,b,c", "all that is new,,", *rows, "all that is old,,"]) + "\n")
     assert len(read_table(path).frame) == 32
-    path.write_text("\n".join(["shop,b", *[row[:-2] for row in rows], "shop y,"]) + "\n")
+    # Nor where there is one other column, more than five lines, or few rows above.
+    path.write_text("\n".join(["shop,b", *[row[:-2] for row in rows], "all that is old,"]) + "\n")
     assert len(read_table(path).frame) == 31
-    # Nor a number, nor six lines.
-    path.write_text("\n".join(["shop,b,c", *[row.split(" ")[1] for row in rows], "31,,"]) + "\n")
-    assert len(read_table(path).frame) == 31
-    path.write_text("\n".join(["shop,b,c", *rows, *["shop z,,"] * 6]) + "\n")
-    assert len(read_table(path).frame) == 36
+    path.write_text(
+        "\n".join(["shop,b,c", *rows * 3, *[f"remark number {one},," for one in range(6)]]) + "\n"
+    )
+    assert len(read_table(path).frame) == 96
+    path.write_text("\n".join(["shop,b,c", *rows[:8], "all that is old,,"]) + "\n")
+    assert len(read_table(path).frame) == 9
 
 
 def test_copies_are_told():

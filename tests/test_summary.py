@@ -116,6 +116,13 @@ def test_rows_of_gaps_are_not_typical():
         own = ex.summary()[fitted.predict(few)[0]]
         assert ex.assigned[3] == own.cluster
         assert 3 not in own.typical
+    # Where most rows of a cluster have gaps, they are what is typical.
+    most = table.copy()
+    most[:30, [1, 2]] = np.nan
+    fitted = model.fit(most)
+    own = wc.explain(fitted, most).summary()[fitted.predict(most)[0]]
+    assert own.size == 40
+    assert max(own.typical) < 30
 
 
 def test_numbers_as_people_write_them():

@@ -14,6 +14,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -316,3 +317,9 @@ def test_a_rare_word_names_no_cluster_of_texts_that_lack_the_others(simple):
     little = replace(ex, evidence=100.0 * ex.evidence)  # words that are there have little part in it
     assert little.summary()[0].name in ("", "cluster 0", "0")
     assert replace(little, absent=True).summary()[0].name == ex.showing(absent=True).summary()[0].name
+
+
+def test_frozen_pipelines_of_texts_are_explained(simple):
+    wanted = wc.explain(simple, TEXTS).to_pandas()
+    for model in (FrozenEstimator(simple), make_pipeline(FrozenEstimator(simple[0]), simple[1])):
+        pd.testing.assert_frame_equal(wc.explain(model, TEXTS).to_pandas(), wanted)

@@ -310,6 +310,8 @@ def test_ranks_of_several_years_are_ranks():
     rows = np.arange(300)
     frame = pd.DataFrame({"hf_rank": rows % 30 + 1, "rank": rows % 29 + 1, "a": rows % 7 + 0.5})
     assert plan_table(frame).dropped == {"hf_rank": "ranks the rows"}  # of fewer than thirty, levels
+    frame["ranking"] = rows * 37 % 101  # from 0 to 100: a score
+    assert "ranking" not in plan_table(frame).dropped
 
 
 @pytest.mark.parametrize("name", QUANTITIES)

@@ -299,8 +299,8 @@ TELLING = (
     ),
     Mutation(
         "a row of gaps is typical",
-        "np.maximum(known_share(part.data, rows), _LEAST_KNOWN) ** 2",
-        "1.0",
+        "np.where(share < _MOSTLY, away / np.maximum(share, _LEAST_KNOWN) ** 2, away)",
+        "away",
         "test_summary.py -k gaps",
     ),
     Mutation(

@@ -7,6 +7,7 @@ what scripts write, logs and tests stay as they are.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -113,18 +114,20 @@ class Display(Protocol):
 
 
 class Bar:
-    """A bar on the terminal, which is gone at the end."""
+    """A bar on the terminal, which is gone at the end. The job goes on where the terminal is gone first."""
 
     def __init__(self) -> None:
         self._display: Any = None
         self._task: Any = None
+        self._begun = time.monotonic()
 
     def show(self, share: float, message: str) -> None:
         """Draw it."""
-        if self._display is None:
-            self._begin(share, message)
-        else:
-            self._display.update(self._task, description=message, completed=share)
+        with suppress(OSError, ValueError):
+            if self._display is None:
+                self._begin(share, message)
+            else:
+                self._display.update(self._task, description=message, completed=share)
 
     def _begin(self, share: float, message: str) -> None:
         from rich.console import Console
@@ -148,12 +151,14 @@ class Bar:
             redirect_stderr=False,
         )
         self._task = self._display.add_task(message, total=1.0, completed=share)
+        self._display.tasks[0].start_time = self._begun  # of the job, not of the bar
         self._display.start()
 
     def close(self) -> None:
         """Take it away."""
         if self._display is not None:
-            self._display.stop()
+            with suppress(OSError, ValueError):
+                self._display.stop()
 
 
 class Lines:
@@ -170,8 +175,9 @@ class Lines:
         if stage == self._told and silent < max(_SILENCE, _SHARE * (now - self._begun)):
             return
         self._told, self._last = stage, now
-        sys.stderr.write(f"{share:4.0%} {message}\n")
-        sys.stderr.flush()
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{share:4.0%} {message}\n")
+            sys.stderr.flush()
 
     def close(self) -> None:
         """Nothing to do."""
@@ -243,8 +249,7 @@ class Watch:
                 self._timer.start()
 
     def _patience_is_over(self) -> None:
-        # An error here would end a thread that nobody looks after, and the job needs no display.
-        with suppress(OSError, ValueError), self._lock:
+        with self._lock:
             self._seen = True
             self._show()
 
@@ -342,11 +347,19 @@ def _display() -> Display | None:
     """What somebody would see; threads and processes that work for another one show nothing."""
     if current_thread() is not main_thread():
         return None
-    if sys.stderr is not None and sys.stderr.isatty():
+    if _on_terminal():
         from multiprocessing import current_process
 
         return Bar() if current_process().name == "MainProcess" else None
     return Lines() if _in_notebook() else None
+
+
+def _on_terminal() -> bool:
+    """Whether standard error is a terminal that a bar can be drawn on; it may be anything that has write."""
+    try:
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    except (AttributeError, ValueError):  # a logger; a file that is closed
+        return False
 
 
 def _in_notebook() -> bool:

@@ -230,7 +230,8 @@ def _no_quantity(name: str, numbers: NumberFacts, n_rows: int, n_missing: int) -
     if meaning == CODE and numbers.lowest >= FEWEST_IDENTIFIED:
         return CODES
     # Ranks go from 1 up to at most as many as there are rows; those of every year are there several times.
-    many = min(n_rows / 2, MANY_RANKS) <= numbers.highest <= n_rows
+    of_years = numbers.lowest == 1 and numbers.highest >= MANY_RANKS
+    many = (of_years or numbers.highest >= n_rows / 2) and numbers.highest <= n_rows
     if meaning == RANK and numbers.lowest in (0, 1) and many:
         return RANKS
     if meaning == YEAR and numbers.lowest >= 1000 and numbers.highest <= 2200:

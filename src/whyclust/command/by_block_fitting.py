@@ -111,7 +111,8 @@ def fit_blocks(
         choice = job.once("choice", lambda: _chosen(matrix, options, progress))
         k = int(choice["k"])
         drawn = f" It was chosen on {len(matrix):,} rows, drawn across the table."
-        headlines.append(f"{choice['sentence']}{drawn}{choosing_k.where_drawn(choice)}")
+        seen = choosing_k.where_drawn(choice)
+        headlines.append(f"{choice['sentence']}{drawn if seen else ''}{seen}")
     progress(f"Clustering {source.n_rows} rows into {k} clusters")
     told: dict[str, Any] = {
         "method": options.method,

@@ -336,17 +336,21 @@ class DeepClusterer(
     # --- answers -------------------------------------------------------------------------------
 
     def _labels(self, model: DeepModel, x: Tensor) -> Tensor:
-        return torch.cat([model.logits(model.embed(part)).argmax(dim=1) for part in x.split(_BLOCK)])
+        logits = torch.cat([model.logits(model.embed(part)) for part in x.split(_BLOCK)])
+        if not torch.isfinite(logits).all():  # the largest of NaN would be the first
+            refuse_broken(model)
+        return logits.argmax(dim=1)
 
     def _over_rows(self, function: Any, table: NDArray) -> NDArray:
         """Apply a function of tensors, block by block."""
-        refuse_broken(self.model_)
         device = torch.device(self.device_)
         with evaluating(self.model_):
             parts = [
                 function(torch.from_numpy(table[start : start + _BLOCK]).to(device)).cpu().numpy()
                 for start in range(0, len(table), _BLOCK)
             ]
+        if not all(np.isfinite(part).all() for part in parts):
+            refuse_broken(self.model_)
         return np.concatenate(parts)
 
     def predict(self, X: ArrayLike) -> NDArray:

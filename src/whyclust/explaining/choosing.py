@@ -41,7 +41,7 @@ def positions_of(explanation: HasRows, rows: Any) -> Any:
     """Rows as numpy takes them; of an explanation of an array, masks have no names to match."""
     if isinstance(rows, str) or is_label(explanation, rows):
         return _labelled(explanation, [rows])
-    if isinstance(rows, list) and rows and all(is_label(explanation, one) for one in rows):
+    if isinstance(rows, list) and rows and isinstance(rows[0], tuple) and is_label(explanation, rows[0]):
         return _labelled(explanation, rows)
     if isinstance(rows, list) and rows and all(isinstance(one, str) for one in rows):
         return _labelled(explanation, rows)
@@ -66,10 +66,15 @@ def is_label(known: HasRows, rows: Any) -> bool:
     """Whether this is what one row is called, where an index of several levels calls it by a tuple."""
     if not isinstance(rows, tuple) or not len(known) or not isinstance(known.index[0], tuple):
         return False
-    try:
-        return rows in set(known.index)
-    except TypeError:  # slices and lists choose several rows
+    if len(rows) != len(known.index[0]) or any(isinstance(part, (slice, list, np.ndarray)) for part in rows):
         return False
+    wanted = without_nan(rows)
+    return any(without_nan(label) == wanted for label in known.index)
+
+
+def without_nan(label: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A label of several levels in which what is missing equals itself."""
+    return tuple("missing" if part is None or part != part else part for part in label)
 
 
 def _is_missing_in(answers: NDArray) -> bool:
@@ -103,10 +108,11 @@ def _labelled(explanation: HasRows, wanted: list[Any]) -> NDArray:
     for place, label in enumerate(explanation.index):
         places.setdefault(str(label), []).append(place)
         if isinstance(label, tuple):
-            places.setdefault(label, []).append(place)
+            places.setdefault(without_nan(label), []).append(place)
+    wanted = [without_nan(label) if isinstance(label, tuple) else label for label in wanted]
     for label in wanted:
         if label not in places:
-            hint = did_you_mean(label, list(places))
+            hint = did_you_mean(str(label), [str(known) for known in places])
             if label in explanation.feature_names:
                 hint = f": it is a column, ex[:, {label!r}]."
             raise KeyError(f"There is no row {label!r} in this explanation of {len(explanation)} rows{hint}")

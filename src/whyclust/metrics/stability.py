@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from whyclust._checks import whole_number
@@ -171,6 +173,12 @@ def _seed(generator: Any) -> int:
     return int(generator.randint(_LARGEST_SEED))
 
 
+def _ends_frozen(model: Any) -> bool:
+    while isinstance(model, Pipeline) and model.steps:
+        model = model.steps[-1][1]
+    return isinstance(model, FrozenEstimator)
+
+
 def _check_refit(model: Any, bootstrap: bool, reseed: bool, labels: Any) -> dict[str, Any]:
     """Refuse what cannot be fitted again; return the parameters that are seeds."""
     if is_labels(model) or isinstance(model, Neuralized) or not hasattr(model, "get_params"):
@@ -178,6 +186,11 @@ def _check_refit(model: Any, bootstrap: bool, reseed: bool, labels: Any) -> dict
         raise TypeError(
             f"model is {kind}, which cannot be fitted again: expected a fitted scikit-learn compatible "
             "clustering, or a Pipeline that ends in one."
+        )
+    if _ends_frozen(model):
+        raise TypeError(
+            "model ends in a FrozenEstimator, which keeps its clusters in any fit: expected the clustering "
+            "itself."
         )
     if isinstance(model, type) or not hasattr(model, "predict"):
         raise TypeError(

@@ -24,8 +24,9 @@ from whyclust.saving.registry import saved
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
 
-# A row that has no values is as far from what is typical as one that has this part of them.
-_LEAST_KNOWN = 1e-3
+# A row with less than this part of the values that are usual in its cluster is less typical the fewer it has;
+# one without any is as one that has the second part of them.
+_MOSTLY, _LEAST_KNOWN = 2 / 3, 1e-3
 
 
 @saved(alone=False)
@@ -189,7 +190,9 @@ class TypicalRows:
                 rows = _without(part, rows, known.speaking(cluster), first_row)
                 away = _distances(part, rows, known.speaking(cluster).center)
                 # What was filled in is what is usual: a row of gaps would be the most typical one.
-                away = away / np.maximum(known_share(part.data, rows), _LEAST_KNOWN) ** 2
+                usual = known.columns[cluster].known if cluster in known.columns else 1.0
+                share = known_share(part.data, rows) / max(usual, _LEAST_KNOWN)
+                away = np.where(share < _MOSTLY, away / np.maximum(share, _LEAST_KNOWN) ** 2, away)
                 found[cluster] = LeastRows.of(away, rows + first_row, members, _keys(part, rows))
         return cls(found)
 

@@ -122,6 +122,16 @@ class ColumnMoments:
         return CategoryCounts({MISSING: self.n_rows}, {MISSING: 0}) if self.n_rows else CategoryCounts({}, {})
 
     @property
+    def known(self) -> float:
+        """Which part of the values is there; all of a sparse table."""
+        if not np.isnan(self.absent) or not self.n_rows or not len(self.numbers.count):
+            return 1.0
+        there = float(self.numbers.count.sum())
+        for counted in self.categories.values():
+            there += sum(counted.counts.values()) - counted.counts.get(MISSING, 0)
+        return there / (self.n_rows * len(self.numbers.count))
+
+    @property
     def means(self) -> NDArray:
         """Means of the columns of numbers."""
         return np.where(self.numbers.count > 0, self.numbers.mean, self.absent)

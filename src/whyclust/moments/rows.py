@@ -117,5 +117,8 @@ def known_share(data: Any, rows: NDArray) -> NDArray:
         return np.ones(len(rows))
     if is_sparse(data):
         return (np.diff(data.tocsr()[rows].indptr) > 0).astype(float)
-    some = data.iloc[rows] if is_frame(data) else np.asarray(data)[rows].reshape(len(rows), -1)
-    return np.asarray(pd.notna(some)).mean(axis=1)
+    if is_frame(data):
+        return np.asarray(data.iloc[rows].notna()).mean(axis=1)
+    table = np.asarray(data).reshape(len(data), -1)
+    gaps = np.isnan(table) if table.dtype.kind == "f" else pd.isna(table)
+    return 1.0 - gaps[rows].mean(axis=1)

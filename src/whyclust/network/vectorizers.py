@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from whyclust.inputs import Texts
@@ -38,6 +39,11 @@ def vectorizer(*types: type) -> Callable[[Callable], Callable]:
 @vectorizer(CountVectorizer)  # TfidfVectorizer is one
 def _counted(step: CountVectorizer) -> list[str]:
     return [str(word) for word in step.get_feature_names_out()]
+
+
+@vectorizer(FrozenEstimator)
+def _frozen(step: FrozenEstimator) -> list[str] | None:
+    return words_of(step.estimator)
 
 
 @vectorizer(HashingVectorizer)
@@ -116,6 +122,8 @@ def behind_vectorizer(model: Any) -> tuple[Any, WordReader] | None:
     >>> type(rest).__name__, reader.read(texts).shape, reader.words
     ('KMeans', (3, 3), ['cat', 'dog', 'the'])
     """
+    if isinstance(model, FrozenEstimator):
+        return behind_vectorizer(model.estimator)
     if not isinstance(model, Pipeline):
         return None
     steps = list(model.steps)

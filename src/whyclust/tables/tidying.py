@@ -23,8 +23,9 @@ _FAR = 2.0
 _FEWEST = 10
 # A table of fewer rows has no total below it.
 FEWEST_ABOVE = 3
-# Below a table there are no more lines than this, and beside fewer columns a single text may be a row.
-_MOST_BELOW, _FEWEST_COLUMNS = 5, 3
+# Below a table there are no more remarks than this, and one in so many rows. Beside fewer columns, or of
+# fewer words, a text may be the name of a row that has nothing else.
+_MOST_BELOW, _TIMES, _FEWEST_COLUMNS, _WORDS = 5, 10, 3, 3
 
 
 @saved(alone=False)
@@ -133,15 +134,20 @@ def without_total(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _without_remarks(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Leave out last rows that fill nothing but the first column, with text, as no other row does."""
-    if frame.shape[1] < _FEWEST_COLUMNS or len(frame) < FEWEST_ABOVE:
+    """Leave out last rows that fill nothing but the first column, with words of their own, as no other."""
+    if frame.shape[1] < _FEWEST_COLUMNS or not len(frame):
         return frame, []
     alone = (frame.iloc[:, 0].notna() & frame.iloc[:, 1:].isna().all(axis=1)).to_numpy()
     below = int(alone[::-1].argmin())
-    if not 0 < below <= _MOST_BELOW or alone[: len(frame) - below].any():
+    if not 0 < below <= min(_MOST_BELOW, len(frame) // _TIMES) or alone[: len(frame) - below].any():
         return frame, []
-    first = frame.iloc[-below, 0]
-    if not isinstance(first, str) or is_total(first):
+    texts = frame.iloc[-below:, 0]
+    first = texts.iloc[0]
+    if not all(isinstance(text, str) and not is_total(text) for text in texts):
+        return frame, []
+    # A name is a word or two, a remark is longer; what other rows have too is neither.
+    remarks = all(len(text.split()) >= _WORDS for text in texts)
+    if not remarks or texts.isin(set(frame.iloc[:-below, 0].dropna())).any():
         return frame, []
     told = "1 line" if below == 1 else f"{below} lines"
     was = "was" if below == 1 else "were"

@@ -25,8 +25,8 @@ def diverged(history: dict[str, dict[str, list[float]]]) -> Iterator[str]:
 
 
 def refuse_broken(model: nn.Module) -> None:
-    """Raise if a network holds what is no number, as after weights were changed by hand."""
-    for name, tensor in model.state_dict().items():
+    """Raise if a weight is no number, as after a change by hand; a mask of a network may be infinite."""
+    for name, tensor in model.named_parameters():
         if not bool(torch.isfinite(tensor).all()):
             raise ValueError(
                 f"The network holds NaN or infinite numbers (in {name}), expected finite ones: fit the model "

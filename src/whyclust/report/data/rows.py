@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from whyclust._frames import column_values, is_frame
 from whyclust.explaining.plane import places_in_plane
+from whyclust.inputs.images import channels_first
 from whyclust.inputs.reading import is_sparse
 
 if TYPE_CHECKING:
     from whyclust.explaining.explanation import Explanation
-    from whyclust.report.data.arrays import Arrays
+from whyclust.report.data.arrays import Arrays
 
 # Points on the map; more are drawn slowly and tell nothing more.
 MOST_ROWS = 100_000
@@ -249,9 +250,14 @@ def _own_values(own: list[list[Any]], arrays: Arrays) -> dict[str, Any]:
 
 
 def _has_pixels(explanation: Explanation) -> bool:
+    shape = _picture_shape(explanation)
+    return shape[0] == 1 and int(np.prod(shape)) <= _PIXELS and not explanation.is_factored
+
+
+def _picture_shape(explanation: Explanation) -> tuple[int, ...]:
+    """Channels, height and width; zeros of what are no images."""
     shape = explanation.kind.item_shape
-    grey = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
-    return grey and int(np.prod(shape)) <= _PIXELS and not explanation.is_factored
+    return channels_first(np.empty(shape)).shape if len(shape) in (2, 3) else (0, 0, 0)
 
 
 def _add_pictures(explanation: Explanation, arrays: Arrays) -> dict[str, Any]:
@@ -262,5 +268,5 @@ def _add_pictures(explanation: Explanation, arrays: Arrays) -> dict[str, Any]:
     values = np.asarray(explanation.values)
     largest = np.abs(values).max(axis=1, keepdims=True)
     arrays.add("heat", np.round(127 * values / np.where(largest > 0, largest, 1.0)), "int8")
-    height, width = explanation.kind.item_shape[-2:]
+    _, height, width = _picture_shape(explanation)
     return {"height": int(height), "width": int(width)}
