@@ -187,8 +187,8 @@ def _workers(runs: list[dict[str, Any]]) -> list[str]:
         return []
     told = ", ".join(f"{run['workers']} of them {run['wall_seconds']:.0f} seconds" for run in several)
     return [
-        f"With processes, {several[0]['rows']:,} rows took {told} that passed. Other work on the machine "
-        "counts here.",
+        f"With processes, {several[0]['rows']:,} rows took {told} that passed. They share the blocks, and "
+        "not the report. Other work on the machine counts here.",
         "",
     ]
 
@@ -241,9 +241,9 @@ def _extrapolated(runs: list[dict[str, Any]]) -> list[str]:
         "",
         f"Not measured. If every stage goes on to take time in proportion to the rows, as it did up to "
         f"{run['rows']:,}, with as many iterations, {MANY:,} rows of {run['columns']} columns take "
-        f"{hours:.0f} hours of one processor, and {hours / 64:.1f} hours of 64 that share the blocks evenly "
-        f"and read {gigabytes:.0f} GB a pass fast enough. Memory of a worker does not grow with the rows. "
-        f"The client adds up what blocks have found, of about {run['columns'] * MANY // 20_000_000:,} "
+        f"{hours:.1f} hours of one processor, and {60 * hours / 64:.0f} minutes of 64 that share the blocks "
+        f"evenly and read {gigabytes:.0f} GB a pass fast enough. Memory of a worker does not grow with the "
+        f"rows. The client adds up what blocks have found, of about {run['columns'] * MANY // 20_000_000:,} "
         "blocks, as it comes.",
         "",
     ]
