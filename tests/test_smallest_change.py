@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 from sklearn.cluster import Birch, BisectingKMeans, KMeans, MeanShift
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.mixture import GaussianMixture
@@ -444,6 +445,29 @@ def test_few_columns_change_where_asked():
         assert few.distance == pytest.approx(scaled, rel=1e-9)
         assert scaled <= np.abs((near.point - X[row]) / X.std(axis=0)).sum() + 1e-6
         assert (few.point >= X.min(axis=0) - 1e-9).all() and (few.point <= X.max(axis=0) + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_no_point_of_a_dense_grid_has_a_smaller_sum_of_changes(name):
+    X, k, generator = rows_of(11, columns=2)
+    ex = wc.explain(BENT[name](k).fit(X), X)
+    scale = scale_of(ex)
+    sides = [np.linspace(X[:, column].min(), X[:, column].max(), 200) for column in (0, 1)]
+    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    clusters = ex.origin.network.predict(grid)
+    for row in generator.choice(len(X), 3, replace=False):
+        ways = np.abs((grid - X[row]) * scale).sum(axis=1)
+        change = ex.smallest_change(int(row), sparse=True)
+        assert change.distance <= 1.01 * ways[clusters != ex.assigned[row]].min()
+
+
+def test_few_columns_change_where_a_bent_border_cannot_be_followed():
+    X = StandardScaler().fit_transform(load_breast_cancer().data)
+    ex = wc.explain(GaussianMixture(3, random_state=0).fit(X), X)
+    change = ex.smallest_change(0, sparse=True)
+    # 30 columns and a sum of 3.4 on the straight way to another row.
+    assert len(change.changes) <= 8
+    assert change.distance <= 2.5
 
 
 def test_all_rows_at_once_are_each_row_alone(people):

@@ -30,6 +30,8 @@ _MOST_COLUMNS = 60
 # Each round of cutting leaves one of so many parts of a way.
 _PARTS = 16
 _ROUNDS = 7
+# Where few columns are to change: how far beyond the border, in times of the way to it, columns are set back.
+_STRETCHES = (1.1, 1.3, 1.6, 2.0)
 # SLSQP begins at the nearest rows of the goal, then at those farthest from all before. It ends where a
 # further start is expected to find something new with this probability at most, or after so many starts.
 _NEAREST = 3
@@ -108,7 +110,13 @@ class BentBorder:
         ways = [way for way in _varied(lengths, landed) if landed[way] != self.own]
         followed = [self._followed(crossings[way], landed[way], box) for way in ways]
         followed += list(crossings[landed == self.own])
-        followed += [] if self.sparse else [change[0] for change in sought]
+        if self.sparse:
+            # Of what lies just beyond the border nothing can be set back, of what lies farther most.
+            farther = [np.clip(stretch * change, *box) for change in followed for stretch in _STRETCHES]
+            beyond = [change for change in [*farther, *ends[ways]] if self.reached(change[None])[0]]
+            followed += [self._fewer(change, box) for change in beyond]
+        else:
+            followed += [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))
         further = np.clip(best * (1.0 + self.step / max(length_of(best, self.sparse), self.step)), *box)
         for beyond in (self.beyond(best, box), further):
@@ -177,6 +185,31 @@ class BentBorder:
             first = np.maximum(crossed.argmax(axis=1), 1)
             before, beyond = between[rows, first - 1], between[rows, first]
         return beyond
+
+    def _fewer(self, change: NDArray, box: Box) -> NDArray:
+        """The change with columns set back that it does without, the smallest changes first.
+
+        Where the border could not be followed all columns may have changed, as on the way to another row.
+        """
+        nothing = np.clip(np.zeros(len(change)), *box)
+        order = np.argsort(-np.abs(change - nothing), kind="stable")
+        ranks = np.empty(len(order), dtype=int)
+        ranks[order] = np.arange(len(order))
+        few, enough = 0, len(order)
+        while enough - few > 1:  # as if with each further column one were nearer to the goal
+            counts = np.unique(np.linspace(few, enough, _PARTS + 1).astype(int))[1:]
+            reached = self.reached(np.where(ranks < counts[:, None], change, nothing))
+            reached[-1] = True
+            first = reached.argmax()
+            few, enough = counts[first - 1] if first else few, counts[first]
+        change = np.where(ranks < enough, change, nothing)
+        # And what that has left; of hundreds of columns one more or less is no help.
+        for column in order[:enough][::-1] if enough <= _MOST_COLUMNS else ():
+            less = change.copy()
+            less[column] = nothing[column]
+            if self.reached(less[None])[0]:
+                change = less
+        return self._cut(nothing[None], change[None])[0]
 
     def sides(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
         """Evidence for the target against each competitor, and its slopes along the change."""
