@@ -612,6 +612,16 @@ def test_plots_that_are_not_of_an_explanation_say_where_they_are(wine):
             getattr(wine.plot, name)
 
 
+# A stand-in for IPython's kernel, which displays pyplot's figures after each cell.
+_NOTEBOOK = (
+    "import types\n"
+    "events = types.SimpleNamespace(register=lambda *_: None)\n"
+    "shell = types.SimpleNamespace(kernel=object(), events=events, enable_gui=lambda *_: None)\n"
+    "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell, version_info=(8, 24))\n"
+    "import warnings; warnings.simplefilter('ignore')\n"
+)
+
+
 def in_process(code):
     """Run some lines in a process of their own, in which nobody has imported pyplot."""
     begin = (
@@ -635,21 +645,19 @@ def test_a_plot_is_the_current_figure_where_pyplot_is_in_use():
     )
 
 
+def test_a_figure_of_several_axes_is_the_current_one_too_but_displayed_once():
+    """A notebook displays what a cell returns, and at its end what is pyplot's."""
+    drawn = "wc.plots.relevance(wc.explain(KMeans(2, n_init=1).fit(X), X.reshape(-1, 1, 3)))"
+    in_process(f"import matplotlib.pyplot as plt\nassert {drawn} is plt.gcf()\n")
+    in_process(f"{_NOTEBOOK}drawn = {drawn}\nassert not sys.modules['matplotlib.pyplot'].get_fignums()\n")
+
+
 def test_without_pyplot_no_list_of_figures_is_kept():
     in_process("ax = ex.plot.bar()\nassert ax.patches and 'matplotlib.pyplot' not in sys.modules\n")
 
 
 def test_in_a_notebook_plots_are_those_of_pyplot():
-    """A stand-in for IPython's kernel, which displays pyplot's figures after each cell."""
-    in_process(
-        "import types\n"
-        "events = types.SimpleNamespace(register=lambda *_: None)\n"
-        "shell = types.SimpleNamespace(kernel=object(), events=events, enable_gui=lambda *_: None)\n"
-        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell, version_info=(8, 24))\n"
-        "import warnings; warnings.simplefilter('ignore')\n"
-        "ax = ex.plot.bar()\n"
-        "assert sys.modules['matplotlib.pyplot'].gcf() is ax.figure\n"
-    )
+    in_process(f"{_NOTEBOOK}ax = ex.plot.bar()\nassert sys.modules['matplotlib.pyplot'].gcf() is ax.figure\n")
 
 
 @pytest.mark.parametrize("draw", ["waterfall", "duel", "bar", "beeswarm"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,25 +36,28 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#7C4A1C", "#
 _MARKERS = ("o", "^", "s", "D", "v", "P", "*", "X")
 
 
-def figure_type() -> Any:
-    """matplotlib's Figure, which is not entered into any list of figures to be shown.
+def new_figure(**options: Any) -> Any:
+    """A figure for several axes, pyplot's current one where a script uses pyplot: ``plt.savefig`` means it.
 
-    A notebook knows how to display one only after pyplot was imported.
+    A notebook displays what a cell returns, and at the end of the cell pyplot's figures once more; so there
+    it is not one of these. It knows how to display one only after pyplot was imported.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise missing("whyclust.plots", "plots") from None
-    _pyplot()
-    return Figure
+    plt = _pyplot()
+    return (Figure if plt is None or _in_notebook() else plt.figure)(**options)
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
 
 
 def _pyplot() -> Any:
     """pyplot where the user has imported it, or works in a notebook; otherwise None."""
-    import sys
-
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if "matplotlib.pyplot" not in sys.modules and getattr(shell, "kernel", None) is None:
+    if "matplotlib.pyplot" not in sys.modules and not _in_notebook():
         return None
     import matplotlib.pyplot as plt
 
@@ -100,9 +104,9 @@ def axes_of(ax: Any, width: float, height: float) -> Any:
     and ``plt.savefig`` and ``plt.show`` mean it.
     """
     if ax is None:
-        made = figure_type()
         plt = _pyplot()
-        return (made if plt is None else plt.figure)(figsize=(width, height), layout="constrained").subplots()
+        made = new_figure if plt is None else plt.figure
+        return made(figsize=(width, height), layout="constrained").subplots()
     if not hasattr(ax, "barh"):
         raise TypeError(
             f"ax is a {type(ax).__name__}, expected matplotlib axes: figure.subplots() makes them."

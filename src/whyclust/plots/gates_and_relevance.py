@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whyclust._checks import one_of
 from whyclust.explaining.explanation import Explanation
-from whyclust.plots.drawing import SIGNED, figure_type, finished, positions
+from whyclust.plots.drawing import SIGNED, finished, new_figure, positions
 from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.registry import plot
 
@@ -113,7 +113,7 @@ def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list
     weight = opened.max(axis=0) + np.abs(relevance).max(axis=0)
     kept = np.sort(np.argsort(-weight, kind="stable")[:_MOST_COLUMNS])
     size = (2 * (0.3 * len(kept) + 1.6) + 1.0, 0.32 * len(names) + 1.9)
-    figure = figure_type()(figsize=size, layout="constrained")
+    figure = new_figure(figsize=size, layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     colours = (("Greys", 0.0, 1.0), (SIGNED, -1.0, 1.0))
     for axis, values, title, (colour, low, high) in zip(
@@ -136,7 +136,7 @@ def _tables(opened: NDArray, relevance: NDArray, names: list[str], columns: list
 def _images(lines: list[NDArray], names: list[str], shape: tuple[int, int, int]) -> Any:
     """Three lines of images: the row itself, its gates, its relevance."""
     data, opened, relevance = lines
-    figure = figure_type()(figsize=(1.25 * len(names) + 1.2, 4.4), layout="constrained")
+    figure = new_figure(figsize=(1.25 * len(names) + 1.2, 4.4), layout="constrained")
     axes = figure.subplots(3, len(names), squeeze=False)
     for place, name in enumerate(names):
         row = data[place]

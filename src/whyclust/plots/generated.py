@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.plots.drawing import figure_type, finished, table_in, table_size
+from whyclust.plots.drawing import finished, new_figure, table_in, table_size
 from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.undoing import refuse_one_way, steps_of, undone
 
@@ -141,7 +141,7 @@ def _drawn(
     if shape is not None:
         figure = _images(rows, shape, names)
     else:
-        figure = figure_type()(figsize=table_size(*rows.shape), layout="constrained")
+        figure = new_figure(figsize=table_size(*rows.shape), layout="constrained")
         table_in(figure, model, rows, names, feature_names)
     figure.suptitle(title)
     return finished(figure, path)
@@ -150,7 +150,7 @@ def _drawn(
 def _images(rows: NDArray, shape: tuple[int, int, int], names: list[str]) -> Any:
     across = min(len(rows), 10)
     down = -(-len(rows) // across)
-    figure = figure_type()(figsize=(1.1 * across, 1.35 * down + 0.4), layout="constrained")
+    figure = new_figure(figsize=(1.1 * across, 1.35 * down + 0.4), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
     low, high = float(rows.min()), float(rows.max())
     for place, axis in enumerate(axes):

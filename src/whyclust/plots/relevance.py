@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.images import channels_first
-from whyclust.plots.drawing import SIGNED, figure_type, finished, measured, no_reason, positions
+from whyclust.plots.drawing import SIGNED, finished, measured, new_figure, no_reason, positions
 from whyclust.plots.registry import plot
 
 # Rows that are drawn where none are named.
@@ -45,7 +45,7 @@ def relevance(explanation: Explanation, *, rows: Any = None, path: str | Path | 
     chosen = typical if rows is None else positions(rows, explanation)
     shape = explanation.images.shape[1:]
     shown = np.asarray(explanation.data, dtype=float)[chosen].reshape(len(chosen), *shape)
-    figure = figure_type()(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")
+    figure = new_figure(figsize=(1.25 * len(chosen) + 0.9, 3.1), layout="constrained")
     axes = figure.subplots(2, len(chosen), squeeze=False)
     drawn: Any = None
     for place, row in enumerate(chosen):

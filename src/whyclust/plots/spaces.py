@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyclust.plots.drawing import (
-    figure_type,
     finished,
     legend_outside,
+    new_figure,
     points_on,
     positions,
     table_in,
@@ -75,10 +75,10 @@ def reconstructions(
     if shape is None:
         lines = kept.transpose(1, 0, 2).reshape(-1, kept.shape[2])
         told = [f"{name}: {part}" if part == "input" else part for name in names for part in _KEPT]
-        figure = figure_type()(figsize=table_size(*lines.shape), layout="constrained")
+        figure = new_figure(figsize=table_size(*lines.shape), layout="constrained")
         table_in(figure, model, lines, told, feature_names, together=3)
     else:
-        figure = figure_type()(figsize=(1.15 * len(chosen) + 1.1, 4.2), layout="constrained")
+        figure = new_figure(figsize=(1.15 * len(chosen) + 1.1, 4.2), layout="constrained")
         beside = [part.replace("the ", "the\n") for part in _KEPT]
         image_lines(figure, kept, shape, [name.replace(", ", "\n") for name in names], beside)
     figure.suptitle("What each space keeps of a row")
@@ -111,7 +111,7 @@ def spaces(model: Any, X: Any, *, labels: Any = None, path: str | Path | None = 
     codes, names, what = found.coded(labels, rows, encoded)
     turned = found.deep.turned(encoded)
     weights = found.deep.cluster_weights_
-    figure = figure_type()(figsize=(9.5, 6.4), layout="constrained")
+    figure = new_figure(figsize=(9.5, 6.4), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=[3.2, 1.0])
     left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
     dims = found.deep.cluster_dims_[:2]

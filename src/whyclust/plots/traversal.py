@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whyclust.plots.drawing import figure_type, finished, legend_outside, points_on, table_in, table_size
+from whyclust.plots.drawing import finished, legend_outside, new_figure, points_on, table_in, table_size
 from whyclust.plots.images import asked_shape, image_lines
 from whyclust.plots.two_spaces import Asked, asked
 from whyclust.plots.undoing import refuse_one_way, undone
@@ -69,7 +69,7 @@ def traversal(
     order = sorted(ways, key=lambda cluster: -ways[cluster][0, dim])
     lines = [undone(model, deep.traverse("shared", cluster=cluster, **asked_for)) for cluster in order]
     marks = [f"{step:+.2g}" if step else "0" for step in np.linspace(-extent, extent, steps)]
-    figure = figure_type()(layout="constrained")
+    figure = new_figure(layout="constrained")
     told = [f"cluster {cluster}" for cluster in order]
     if shape is None:
         names = [f"{name}: {mark} sd" for name in told for mark in marks]

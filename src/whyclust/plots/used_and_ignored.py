@@ -14,7 +14,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.origin import as_it_is
 from whyclust.explaining.rows import explain_rows
 from whyclust.network.neuralizing import network_for
-from whyclust.plots.drawing import SIGNED, figure_type, finished, position, signed, value_of
+from whyclust.plots.drawing import SIGNED, finished, new_figure, position, signed, value_of
 from whyclust.plots.images import asked_shape, image_on
 from whyclust.plots.two_spaces import asked
 
@@ -93,7 +93,7 @@ def _bars(used: Explanation, sides: NDArray, doubt: str | None) -> Any:
     sizes = np.abs(sides)
     order = np.argsort(-sizes.max(axis=0), kind="stable")[:_MOST_BARS]
     names = [f"{used.feature_names[column]} = {value_of(used, 0, column)}" for column in order]
-    figure = figure_type()(figsize=(8.5, 0.3 * len(order) + 1.9), layout="constrained")
+    figure = new_figure(figsize=(8.5, 0.3 * len(order) + 1.9), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True, sharex=True)
     for axis, title, values, size in zip(axes, _SIDES, sides, sizes, strict=True):
         shown = values[order]
@@ -117,7 +117,7 @@ def _left_out(count: int) -> str:
 
 
 def _maps(row: NDArray, sides: NDArray, shape: tuple[int, int, int], doubt: str | None) -> Any:
-    figure = figure_type()(figsize=(8.2, 3.3), layout="constrained")
+    figure = new_figure(figsize=(8.2, 3.3), layout="constrained")
     axes = figure.subplots(1, 3)
     image_on(axes[0], row, shape, float(row.min()), float(row.max()))
     axes[0].set_title("Input", fontsize=10)
