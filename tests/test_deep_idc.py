@@ -5,6 +5,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.special import erf, log_softmax, softmax
@@ -32,6 +33,7 @@ from whyclust.deep.models.coding_rate import (  # noqa: E402
     head_loss,
 )
 from whyclust.deep.models.column_groups import correlated  # noqa: E402
+from whyclust.deep.models.gate_complaints import of_clusters, of_number  # noqa: E402
 from whyclust.deep.models.gated_clustering import GatedClusteringModel  # noqa: E402
 from whyclust.deep.models.head_starts import begin_head, best_start, k_means_start  # noqa: E402
 from whyclust.deep.models.idc import _mean  # noqa: E402
@@ -49,6 +51,8 @@ from whyclust.deep.training.keeping import Keeper  # noqa: E402
 from whyclust.deep.training.phases import Batch, snapshot  # noqa: E402
 
 SMALL = {"hidden": (8,), "epochs": 3, "pretrain_epochs": 5, "batch_size": 32, "random_state": 0}
+# Three epochs move few gates.
+pytestmark = pytest.mark.filterwarnings("ignore:The gates of clusters have hardly moved")
 collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|gates) have collapsed")
 
 
@@ -894,6 +898,7 @@ def test_rows_that_are_all_alike_end_in_one_cluster_and_a_warning(n_columns):
 
 
 @collapse_may_be
+@pytest.mark.filterwarnings("ignore:Every row has the same number in 1 column")
 def test_few_rows_and_many_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 300)).astype(np.float32)
@@ -902,6 +907,53 @@ def test_few_rows_and_many_columns():
     assert np.isfinite(model.predict_proba(X)).all()
     assert np.isfinite(wc.explain(model, X).values).all()
     assert model.local_gates(X).shape == X.shape
+
+
+@collapse_may_be
+def test_columns_of_one_number_and_of_large_ones_are_told(table):
+    frame = pd.DataFrame(table, columns=[f"gene {column}" for column in range(table.shape[1])])
+    with pytest.warns(UserWarning, match=r"same number in 2 columns \('seven', 'one'\)\. That tells nothing"):
+        IDC(2, **SMALL).fit(frame.assign(seven=7.0, zero=0.0, one=1.0))
+    with pytest.warns(UserWarning, match=r"numbers of 'x1' are spread by .* by 1 at most\. Large ones"):
+        IDC(2, **SMALL).fit(
+            StandardScaler().fit_transform(frame) @ np.diag([1, 101, *[1] * (table.shape[1] - 2)])
+        )
+
+
+def test_words_in_a_table_are_told_with_their_place(table):
+    frame = pd.DataFrame(table).assign(sex=["m", "f"] * (len(table) // 2))
+    told = r"X holds 'm' in row 0, column 'sex', expected numbers: encode the column \(a Pipeline"
+    for given in (frame, frame.rename(columns=str)):
+        with pytest.raises(ValueError, match=told):
+            IDC(2, **SMALL).fit(given)
+    with pytest.raises(ValueError, match=r"X holds 'f' in row 1, column 'x1', expected numbers"):
+        IDC(2, **SMALL).fit(np.array([[1.0, 2.0], [3.0, "f"]], dtype=object))
+
+
+def test_an_automatic_number_that_was_not_found_is_told():
+    (told,) = of_number("auto", 1994.0, 2000, True, True)
+    assert "'auto' found no number: with 1994 of 2000 gates open" in told
+    assert "Ask for a number, as n_features=20, or" in told
+    assert list(of_number("auto", 12.0, 2000, False, True)) == []
+    assert "smaller batches, such as batch_size=16." in next(of_number(20, 9.7, 2000, False, True))
+    search = Sparsity(IDC(3, n_features="auto"), 200)
+    assert not search.is_free
+    search.lam.fill_(1e-4)
+    assert search.is_free
+
+
+def test_gates_of_clusters_that_say_nothing_are_told():
+    rows, used = np.full((3, 4), 0.45), np.array([0, 2])
+    rows[1] = 1.0  # of a cluster without rows
+    (told,) = of_clusters(rows, used, 0.1)
+    assert told.startswith("The gates of clusters have hardly moved: all lie between 0.45 and 0.45")
+    rows[2, 0] = 0.56
+    assert list(of_clusters(rows, used, 0.1)) == []
+    rows[0] = 0.0
+    (told,) = of_clusters(rows, used, 0.1)
+    assert told.startswith(
+        "The gates of 1 cluster are all shut (0), so they name no columns: lower global_spars"
+    )
 
 
 class OpenGates(IDC):

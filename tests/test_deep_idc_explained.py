@@ -3,6 +3,7 @@
 import copy
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,9 @@ from whyclust.propagate import Centered, Gamma, Gated, Halves, propagate, propag
 
 nn = torch.nn
 SETTINGS = {"hidden": (16,), "epochs": 10, "pretrain_epochs": 40, "batch_size": 50, "random_state": 0}
-pytestmark = pytest.mark.filterwarnings("ignore:The (clusters|gates) have collapsed")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The (clusters|gates) have collapsed", "ignore:The gates of clusters have hardly moved"
+)
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +256,9 @@ def test_gates_are_an_explanation(model, table):
 
 
 def test_gates_of_a_column_with_several_parts_are_those_of_the_widest(table):
-    frame = pd.DataFrame(table[:, :4], columns=list("abcd")).assign(e=np.where(table[:, 4] > 0, "yes", "no"))
+    frame = pd.DataFrame(table[:, :4], columns=list("abcd")).assign(
+        e=np.where(table[:, 4] > np.median(table[:, 4]), "yes", "no")
+    )
     parts = make_column_transformer(
         (StandardScaler(), list("abcd")), (OneHotEncoder(sparse_output=False), ["e"])
     )
@@ -330,10 +335,16 @@ def test_gates_beside_relevance(model, table):
         if len(np.unique(gates[row, opened])) > 1:
             expected = spearmanr(gates[row, opened], relevance[row, opened]).statistic
             assert found.correlation[row] == pytest.approx(expected)
+        else:
+            assert np.isnan(found.correlation[row])
         descending = np.sort(relevance[row])[::-1]
         held = [descending[:count].sum() >= 0.9 * descending.sum() for count in range(len(descending) + 1)]
         assert found.n_relevant[row] == held.index(True)
-    assert "gates of a row are open" in str(found)
+    assert "gates of a row are open" in str(found) == repr(found)
+    few = replace(found, correlation=np.array([np.nan, 0.5, np.nan]))
+    assert "ranks correlate by 0.50 (" in str(few)
+    assert "rows whose open gates are alike left out)." in str(few)
+    assert "In no row there are gates to be ranked" in str(replace(found, correlation=np.full(3, np.nan)))
     assert 0 <= found.decided_otherwise <= 1
 
 

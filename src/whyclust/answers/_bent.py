@@ -108,13 +108,13 @@ class BentBorder:
         landed = np.where(landed == self.own, self.assigned(ends), landed)
         # Ends on the border may be on either side of it: without a cluster to go to they are not followed.
         ways = [way for way in _varied(lengths, landed) if landed[way] != self.own]
-        followed = [self._followed(crossings[way], landed[way], box) for way in ways]
+        followed: list[NDArray] = [self._followed(crossings[way], landed[way], box) for way in ways]
         followed += list(crossings[landed == self.own])
         if self.sparse:
             # Of what lies just beyond the border nothing can be set back, of what lies farther most.
             farther = [np.clip(stretch * change, *box) for change in followed for stretch in _STRETCHES]
-            beyond = [change for change in [*farther, *ends[ways]] if self.reached(change[None])[0]]
-            followed += [self._fewer(change, box) for change in beyond]
+            across = [change for change in [*farther, *ends[ways]] if self.reached(change[None])[0]]
+            followed += [self._fewer(change, box) for change in across]
         else:
             followed += [change[0] for change in sought]
         best = min(followed, key=lambda change: length_of(change, self.sparse))

@@ -27,7 +27,7 @@ _OF_CLUSTERS = "gate of the cluster"
 _MOST = 0.9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GatesAndRelevance:
     """What gates say of rows beside what relevance says.
 
@@ -39,7 +39,8 @@ class GatesAndRelevance:
         ``explain(model, X)``.
     correlation : ndarray of shape (n_rows,)
         Rank correlation of gates and absolute relevance among the columns of a row that are open (all others
-        have no relevance); 0 where all gates are equally open: they say which columns count, not how much.
+        have no relevance); NaN where fewer than two are open, or all equally: such gates say which columns
+        count, and not how much.
     n_open : ndarray of int of shape (n_rows,)
         Columns whose gate is not shut.
     n_relevant : ndarray of int of shape (n_rows,)
@@ -57,14 +58,19 @@ class GatesAndRelevance:
     n_relevant: NDArray
     decided_otherwise: float
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         n_rows, n_columns = self.gates.shape
+        ranked = np.isfinite(self.correlation)
+        ranks = "In no row there are gates to be ranked: all that are open are open alike."
+        if ranked.any():
+            ranks = f"Among open columns the ranks correlate by {self.correlation[ranked].mean():.2f}"
+            left = n_rows - ranked.sum()
+            ranks += f" ({left} rows whose open gates are alike left out)." if left else "."
         return (
             f"{n_rows} rows of {n_columns} columns: {self.n_open.mean():.1f} gates of a row are open, and "
-            f"{self.n_relevant.mean():.1f} columns hold {_MOST:.0%} of its relevance. Among open columns "
-            f"the ranks correlate by {self.correlation.mean():.2f}. Gates computed anew would decide "
-            f"otherwise for {self.decided_otherwise:.1%} of the rows whose most relevant columns are taken "
-            "away."
+            f"{self.n_relevant.mean():.1f} columns hold {_MOST:.0%} of its relevance. {ranks} Gates computed "
+            f"anew would decide otherwise for {self.decided_otherwise:.1%} of the rows whose most relevant "
+            "columns are taken away."
         )
 
 
@@ -155,13 +161,13 @@ def _gated(net: Neuralized) -> Any:
 
 def _rank_correlation(gates: NDArray, size: NDArray) -> NDArray:
     """Spearman's, of each row's open columns."""
-    result = np.zeros(len(gates))
+    result = np.full(len(gates), np.nan)
     for row, opened in enumerate(gates > 0):
-        if opened.any():
-            first, second = (rankdata(values[row, opened]) for values in (gates, size))
+        first, second = (rankdata(values[row, opened]) for values in (gates, size))
+        if len(first) > 1:
             first, second = first - first.mean(), second - second.mean()
             length = np.sqrt((first @ first) * (second @ second))
-            result[row] = first @ second / length if length > 0 else 0.0
+            result[row] = first @ second / length if length > 0 else np.nan
     return result
 
 

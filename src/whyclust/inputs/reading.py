@@ -277,7 +277,11 @@ def finite_table(estimator: Any, X: Any, most: float, **options: Any) -> Any:
     """
     from sklearn.utils.validation import validate_data
 
-    table: Any = validate_data(estimator, X, ensure_all_finite=False, **options)
+    try:
+        table: Any = validate_data(estimator, X, ensure_all_finite=False, **options)
+    except (TypeError, ValueError):
+        _refuse_words(X)
+        raise
     values = table.data if is_sparse(table) else table
     with np.errstate(over="ignore", invalid="ignore"):  # a sum is much cheaper than a look at each number
         doubtful = not np.isfinite(values.sum())
@@ -286,6 +290,24 @@ def finite_table(estimator: Any, X: Any, most: float, **options: Any) -> Any:
         refuse_not_finite(table, [str(name) for name in names], 0)
     refuse_too_large(table, most)
     return table
+
+
+def _refuse_words(X: Any) -> None:
+    """Say where a table holds what is no number, if it does."""
+    frame = hasattr(X, "columns") and hasattr(X, "iloc")
+    rows = X.to_numpy(dtype=object) if frame else np.asarray(X, dtype=object) if not is_sparse(X) else None
+    if rows is None or rows.ndim != 2:
+        return
+    names = list(X.columns) if frame else [f"x{column}" for column in range(rows.shape[1])]
+    for column, name in enumerate(names):
+        for row, value in enumerate(rows[:, column]):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"X holds {value!r} in row {row}, column {str(name)!r}, expected numbers: encode the "
+                    "column (a Pipeline with OneHotEncoder is explained as a whole) or leave it out."
+                ) from None
 
 
 def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: str = "X") -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from whyclust._checks import whole_number
 from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.models.column_groups import check_groups, groups_of
+from whyclust.deep.models.gate_complaints import of_clusters, of_columns, of_number
 from whyclust.deep.models.gated_clustering import FORMS, GatedClusteringModel
 from whyclust.deep.networks.autoencoders import usual_sizes
 from whyclust.deep.parameters import choice, number, optional, setting, whole, yes_or_no
@@ -184,6 +185,8 @@ class IDC(PretrainedClusterer):
             )
         names = getattr(self, "feature_names_in_", None)
         self._members = groups_of(self.groups, table, None if names is None else list(names))
+        self._alike = np.flatnonzero((table == table[0]).all(axis=0) & (table[0] != 0))
+        self._spreads = table.std(axis=0, dtype=np.float64)
 
     def _few_rows(self, n_features: int) -> bool:
         """Whether the table of the fit has fewer rows than columns; of images that is not asked."""
@@ -248,8 +251,11 @@ class IDC(PretrainedClusterer):
 
     def _complaints(self) -> Iterator[str]:
         yield from super()._complaints()
-        least, most = self._gates_at
-        del self._gates_at
+        alike, spreads = self.__dict__.pop("_alike"), self.__dict__.pop("_spreads")
+        if self.image_shape is None:
+            names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(len(spreads))])
+            yield from of_columns(list(map(str, names)), alike, spreads)
+        least, most = self.__dict__.pop("_gates_at")
         model: Any = self.model_
         if self.gates and not model.n_gate_epochs:
             yield (
@@ -257,13 +263,11 @@ class IDC(PretrainedClusterer):
                 "So they say nothing: raise it, to some hundred steps at least."
             )
             return
-        asked = self.n_features
-        if isinstance(asked, (int, np.integer)) and not 0.5 <= self.n_open_ / asked <= 1.5:
-            yield (
-                f"n_features={asked} was asked for, but {self.n_open_:.1f} gates of a row are open on "
-                "average: train longer (pretrain_epochs), or in smaller batches."
-            )
         if not self.gates or (least < 1 and most > 0):
+            if self.n_features is not None:
+                free, few_rows = model.sparsity.is_free, self._few_rows(self.n_features_in_)
+                yield from of_number(self.n_features, self.n_open_, self.n_features_in_, free, few_rows)
+            yield from of_clusters(self.global_gates_, np.unique(self.labels_), self.global_sparsity)
             return
         told = "shut" if most == 0 else "open"
         way = "lower" if most == 0 else "raise"

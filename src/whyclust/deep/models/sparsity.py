@@ -51,6 +51,11 @@ class Sparsity(nn.Module):
         self.register_buffer("before", torch.zeros(()))
         self.register_buffer("lam", torch.tensor(first * float(settings.sparsity)))
 
+    @property
+    def is_free(self) -> bool:
+        """Whether the search has gone down to the lowest price, and would go on."""
+        return self.settings.n_features is not None and float(self.lam) <= _BOUNDS[0] * (1 + 1e-6)
+
     def weight(self, done: float) -> Tensor:
         """λ after this share of the phase."""
         if self.settings.n_features is not None:
