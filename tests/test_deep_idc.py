@@ -920,6 +920,17 @@ def test_columns_of_one_number_and_of_large_ones_are_told(table):
         )
 
 
+def test_steps_have_fewer_rows_where_a_table_has_fewer_rows_than_columns(table):
+    wide = np.random.default_rng(0).normal(size=(40, 60)).astype(np.float32)
+    settings = {**SMALL, "batch_size": "auto", "epochs": 1, "pretrain_epochs": 1, "hidden": (4,)}
+    for X, size in ((wide, 16), (table, 100)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found, expected = IDC(2, **settings).fit(X), IDC(2, **{**settings, "batch_size": size}).fit(X)
+        assert found.model_.batch_size == size
+        np.testing.assert_array_equal(found.model_.global_mu.detach(), expected.model_.global_mu.detach())
+
+
 def test_words_in_a_table_are_told_with_their_place(table):
     frame = pd.DataFrame(table).assign(sex=["m", "f"] * (len(table) // 2))
     told = r"X holds 'm' in row 0, column 'sex', expected numbers: encode the column \(a Pipeline"
@@ -931,11 +942,11 @@ def test_words_in_a_table_are_told_with_their_place(table):
 
 
 def test_an_automatic_number_that_was_not_found_is_told():
-    (told,) = of_number("auto", 1994.0, 2000, True, True)
+    (told,) = of_number("auto", 1994.0, 2000, True)
     assert "'auto' found no number: with 1994 of 2000 gates open" in told
     assert "Ask for a number, as n_features=20, or" in told
-    assert list(of_number("auto", 12.0, 2000, False, True)) == []
-    assert "smaller batches, such as batch_size=16." in next(of_number(20, 9.7, 2000, False, True))
+    assert list(of_number("auto", 12.0, 2000, False)) == []
+    assert "smaller batches (batch_size)." in next(of_number(20, 9.7, 2000, False))
     search = Sparsity(IDC(3, n_features="auto"), 200)
     assert not search.is_free
     search.lam.fill_(1e-4)
@@ -996,6 +1007,7 @@ def test_gates_that_are_all_shut_or_all_open_are_reported(table):
         ({"form": "other"}, "form='other' is unknown, expected one of paper, released"),
         ({"chosen_by": "accuracy"}, "chosen_by='accuracy' is unknown, expected one of silhouette, loss"),
         ({"batch_size": 0}, "batch_size=0, expected"),
+        ({"batch_size": "all"}, "batch_size='all', expected None, 'auto' or a whole number"),
         ({"batch_size": 1}, "batch_size=1 leaves steps of a single one of 120 rows"),
         ({"batch_size": 1, "batch_norm": False}, "batch_size=1 leaves steps of a single one of 120 rows"),
         ({"gates": "no"}, "gates='no', expected True or False"),

@@ -104,13 +104,16 @@ class AutoencoderClusterer(DeepClusterer):
 
     def _prepare(self, table: NDArray) -> None:
         """Refuse steps of one row where batch normalisation needs two."""
-        size = len(table) if self.batch_size is None else self.batch_size
-        n_steps = -(-len(table) // size)
+        n_steps = -(-len(table) // self._rows_of_step(table))
         if len(table) // n_steps < 2 and self._normalises_batches():
             raise ValueError(
                 f"batch_size={self.batch_size} leaves steps of a single one of {len(table)} rows, which "
                 "batch normalisation cannot take: use larger batches."
             )
+
+    def _rows_of_step(self, table: NDArray) -> int:
+        """Rows of a step, at most."""
+        return len(table) if self.batch_size is None else self.batch_size
 
     def _normalises_batches(self) -> bool:
         """Whether a layer of the model is batch normalisation."""

@@ -38,13 +38,12 @@ def of_columns(names: Sequence[str], alike: NDArray, spreads: NDArray) -> Iterat
             )
 
 
-def of_number(asked: Any, n_open: float, n_columns: int, free: bool, few_rows: bool) -> Iterator[str]:
+def of_number(asked: Any, n_open: float, n_columns: int, free: bool) -> Iterator[str]:
     """Another number of open gates than was asked for; `free` is a search that ended at the lowest price."""
-    batches = ", such as batch_size=16" if few_rows else ""
     if asked != "auto" and not 0.5 <= n_open / asked <= 1.5:
         yield (
             f"n_features={asked} was asked for, but {n_open:.1f} gates of a row are open on average: train "
-            f"longer (pretrain_epochs), or in smaller batches{batches}."
+            "longer (pretrain_epochs), or in smaller batches (batch_size)."
         )
     if asked == "auto" and free:
         yield (

@@ -31,6 +31,8 @@ _OF_HEAD, _OF_GLOBAL = 10.0, 100.0
 _LAST_RATE = 1e-3
 # Heads that are begun, each with this part of the steps of stage 2.
 _STARTS, _SHARE_OF_STARTS = 5, 10
+# Rows of a step, at most, and where rows are fewer than columns: gates need some hundred steps to move.
+_ROWS, _FEW_ROWS = 100, 16
 # Rows of a step of the head, at most, where rows are fewer than columns.
 _ROWS_OF_HEAD = 1024
 _BLOCK = 4096
@@ -62,6 +64,13 @@ class Form:
 
 
 FORMS = {"paper": Form(0.5, 0.5, False, False, 0.2), "released": Form(0.25, 1.0, True, True, 0.01)}
+
+
+def rows_of_step(batch_size: int | str | None, few_rows: bool) -> int:
+    """What a batch size stands for: a number, ``"auto"``, or None for all rows at once."""
+    if batch_size == "auto":
+        return _FEW_ROWS if few_rows else _ROWS
+    return 2**31 - 1 if batch_size is None else int(batch_size)
 
 
 class GatedClusteringModel(GatedNetwork):
@@ -211,8 +220,8 @@ class GatedClusteringModel(GatedNetwork):
 
     @property
     def batch_size(self) -> int:
-        """Rows of a step, at most; None stands for all rows at once."""
-        return self.settings.batch_size or 2**31 - 1
+        """Rows of a step, at most."""
+        return rows_of_step(self.settings.batch_size, self.few_rows)
 
     @property
     def rows_of_head(self) -> int:

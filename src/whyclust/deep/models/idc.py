@@ -16,9 +16,9 @@ from whyclust._checks import whole_number
 from whyclust.deep.autoencoding import PretrainedClusterer
 from whyclust.deep.models.column_groups import check_groups, groups_of
 from whyclust.deep.models.gate_complaints import of_clusters, of_columns, of_number
-from whyclust.deep.models.gated_clustering import FORMS, GatedClusteringModel
+from whyclust.deep.models.gated_clustering import FORMS, GatedClusteringModel, rows_of_step
 from whyclust.deep.networks.autoencoders import usual_sizes
-from whyclust.deep.parameters import choice, number, optional, setting, whole, yes_or_no
+from whyclust.deep.parameters import choice, number, optional, setting, yes_or_no
 from whyclust.deep.training.keeping import Runs
 from whyclust.deep.training.loop import Progress
 from whyclust.deep.training.phases import DeepModel, rows_embedded
@@ -35,8 +35,8 @@ _SELECTED = 0.5
 _PAPERS = (512, 512, 2048)
 
 
-def check_n_features(name: str, value: Any) -> None:
-    """None, "auto", or a number of columns."""
+def number_or_auto(name: str, value: Any) -> None:
+    """None, "auto", or a whole number."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return
     if isinstance(value, str):
@@ -91,8 +91,9 @@ class IDC(PretrainedClusterer):
         Of stage 2, the clusters.
     pretrain_epochs : int
         Of stage 1, the first tenth of them without gates.
-    batch_size : int or None
-        Rows of a step, at most; None takes all rows at once, for tables of few rows and many columns.
+    batch_size : int, "auto" or None
+        Rows of a step, at most. ``"auto"`` is 100, or 16 where a table has fewer rows than columns, for gates
+        need some hundred steps to move; None takes all rows at once.
     learning_rate : float
         Adam's in stage 1; the head's is ten times this, and that of the clusters' gates, by plain gradient
         descent, a hundred times.
@@ -131,7 +132,7 @@ class IDC(PretrainedClusterer):
     """
 
     gates: bool = setting(True, yes_or_no)
-    n_features: Any = setting(None, check_n_features)
+    n_features: Any = setting(None, number_or_auto)
     sparsity: float = setting(0.5, number(zero=True))
     diversity: float | None = setting(None, optional(number(zero=True)))
     global_sparsity: float = setting(0.1, number(zero=True))
@@ -141,7 +142,7 @@ class IDC(PretrainedClusterer):
     form: str = setting("paper", choice(FORMS))
     chosen_by: str = setting("silhouette", choice(["silhouette", "loss"]))
     pretrain_epochs: int = 200
-    batch_size: int | None = setting(100, optional(whole(1)))
+    batch_size: Any = setting("auto", number_or_auto)
     batch_norm: bool = True
     activation: str = "relu"
 
@@ -196,6 +197,10 @@ class IDC(PretrainedClusterer):
         if n_rows is None:
             n_rows = len(self.labels_) if hasattr(self, "labels_") else n_features
         return bool(n_rows < n_features)
+
+    def _rows_of_step(self, table: NDArray) -> int:
+        few_rows = self.image_shape is None and len(table) < table.shape[1]
+        return min(rows_of_step(self.batch_size, few_rows), len(table))
 
     def _layers(self, n_features: int) -> list[int]:
         # With any hidden layer an autoencoder knows a hundred rows of thousands of columns by heart, and the
@@ -265,8 +270,8 @@ class IDC(PretrainedClusterer):
             return
         if not self.gates or (least < 1 and most > 0):
             if self.n_features is not None:
-                free, few_rows = model.sparsity.is_free, self._few_rows(self.n_features_in_)
-                yield from of_number(self.n_features, self.n_open_, self.n_features_in_, free, few_rows)
+                free = model.sparsity.is_free
+                yield from of_number(self.n_features, self.n_open_, self.n_features_in_, free)
             yield from of_clusters(self.global_gates_, np.unique(self.labels_), self.global_sparsity)
             return
         told = "shut" if most == 0 else "open"
