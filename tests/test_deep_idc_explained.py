@@ -20,7 +20,7 @@ import whyclust as wc  # noqa: E402
 from whyclust.datasets import make_idc_synthetic  # noqa: E402
 from whyclust.deep import IDC, with_rules  # noqa: E402
 from whyclust.deep.models.stochastic_gates import HardGate, SharedGates  # noqa: E402
-from whyclust.explaining.of_gates import decided_otherwise  # noqa: E402
+from whyclust.explaining.of_gates import _rank_correlation, decided_otherwise  # noqa: E402
 from whyclust.propagate import Centered, Gamma, Gated, Halves, propagate, propagate_layers  # noqa: E402
 
 nn = torch.nn
@@ -335,11 +335,11 @@ def test_gates_beside_relevance(model, table):
         if len(np.unique(gates[row, opened])) > 1:
             expected = spearmanr(gates[row, opened], relevance[row, opened]).statistic
             assert found.correlation[row] == pytest.approx(expected)
-        else:
-            assert np.isnan(found.correlation[row])
         descending = np.sort(relevance[row])[::-1]
         held = [descending[:count].sum() >= 0.9 * descending.sum() for count in range(len(descending) + 1)]
         assert found.n_relevant[row] == held.index(True)
+    alike = _rank_correlation(np.array([[0.5, 0.5, 0.0], [0.0, 0.7, 0.0]]), np.array([[0.2, 0.3, 0.0]] * 2))
+    assert np.isnan(alike).all()
     assert "gates of a row are open" in str(found) == repr(found)
     few = replace(found, correlation=np.array([np.nan, 0.5, np.nan]))
     assert "ranks correlate by 0.50 (" in str(few)

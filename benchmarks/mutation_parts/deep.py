@@ -405,4 +405,22 @@ DEEP = (
         "if False:",
         "test_deep_robustness.py -k no_numbers",
     ),
+    Mutation(
+        "gates of clusters that have not moved are ranked without a word",
+        "elif own.max() - own.min() < _STILL:",
+        "elif own.max() - own.min() < 0.0:",
+        "test_deep_idc.py -k say_nothing",
+    ),
+    Mutation(
+        "few rows are taken in large steps",
+        "return _FEW_ROWS if few_rows else _ROWS",
+        "return _ROWS",
+        "test_deep_idc.py -k fewer_rows_where",
+    ),
+    Mutation(
+        "rows without ranks pull their mean to zero",
+        "if length > 0 else np.nan",
+        "if length > 0 else 0.0",
+        "test_deep_idc_explained.py -k beside_relevance",
+    ),
 )

@@ -240,6 +240,12 @@ ANSWERS = (
         "reached = self.ranges[column]",
         "test_smallest_change.py -k may_keep_what",
     ),
+    Mutation(
+        "few columns are not looked for where a bent border cannot be followed",
+        "followed += [self._fewer(change, box) for change in across]",
+        "followed += across",
+        "test_smallest_change.py -k cannot_be_followed",
+    ),
 )
 COMMAND = (
     Mutation(

@@ -203,12 +203,6 @@ class BentBorder:
             first = reached.argmax()
             few, enough = counts[first - 1] if first else few, counts[first]
         change = np.where(ranks < enough, change, nothing)
-        # And what that has left; of hundreds of columns one more or less is no help.
-        for column in order[:enough][::-1] if enough <= _MOST_COLUMNS else ():
-            less = change.copy()
-            less[column] = nothing[column]
-            if self.reached(less[None])[0]:
-                change = less
         return self._cut(nothing[None], change[None])[0]
 
     def sides(self, change: NDArray, target: Any) -> tuple[NDArray, NDArray]:
