@@ -217,3 +217,55 @@ def test_dask_dataframes_map_the_pure_function(table):
     meta = explain_frame(frame[:1], network)[:0]
     found = of_dask(frame, "frame").map_partitions(explain_frame, network, meta=meta).compute()
     pd.testing.assert_frame_equal(found, explain_frame(frame, network), rtol=0, atol=BOUND)
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_parts_that_were_saved_before_are_replaced_wholly(table, tmp_path):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame)
+    folder = found.save(tmp_path / "parts")
+    assert len(files_in(folder)) == 7
+    few = wc.explain(model, dd.from_pandas(frame[:90], npartitions=2), background=frame)
+    few.save(folder)
+    assert files_in(folder) == ["part-000000.parquet", "part-000001.parquet"]
+    joined = wc.Explanation.concat([wc.load(path) for path in sorted(folder.iterdir())])
+    assert joined.index.tolist() == list(range(90))
+
+
+def test_parts_that_cannot_be_computed_leave_the_earlier_ones(table, tmp_path):
+    frame, model = table
+    folder = wc.explain(model, of_dask(frame, "frame"), beta=1.0).save(tmp_path / "parts")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    damaged = frame.copy()
+    damaged.iloc[399, 0] = np.nan
+    with pytest.raises(ValueError, match="In block 7 of 7"):
+        wc.explain(model, of_dask(damaged, "frame"), beta=1.0).save(folder)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("other", ["part-000000.parquet", "rows.parquet", "notes.txt", ".hidden"])
+def test_parts_are_not_saved_among_other_files(table, tmp_path, other):
+    frame, model = table
+    folder = tmp_path / "big"
+    folder.mkdir()
+    if other.endswith(".parquet"):
+        frame.to_parquet(folder / other)
+    else:
+        (folder / other).write_text("mine")
+    with pytest.raises(ValueError, match=f"holds '{other}', which is no part of an explanation"):
+        wc.explain(model, of_dask(frame, "frame"), beta=1.0).save(folder)
+    assert files_in(folder) == [other]
+
+
+def test_parts_are_saved_to_folders_only(table, tmp_path):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), beta=1.0)
+    (tmp_path / "file").write_text("mine")
+    for name, better in (("dx.npz", "dx"), ("dx.parquet", "dx"), ("file", "file.parts")):
+        told = rf"{name}' is the name of a file, expected that of a folder .*such as '.*{better}'"
+        with pytest.raises(ValueError, match=told):
+            found.save(tmp_path / name)
+    assert files_in(tmp_path) == ["file"]

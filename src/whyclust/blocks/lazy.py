@@ -13,6 +13,7 @@ import numpy as np
 
 from whyclust._checks import counted
 from whyclust.blocks.explaining import MEMBERS
+from whyclust.blocks.parts import folder_of_parts
 from whyclust.explaining.explain import explain
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import read_input, without_unknown
@@ -27,6 +28,8 @@ from whyclust.telling.summary import Summary, summary_of
 
 # What is the same for all rows, and so for all blocks.
 _ASKED = ("cluster", "against", "rule", "groups", "feature_names", "names", "absent")
+
+_NO_ROWS = "X has no rows, or no row fits the mask that chose them: choose others, expected one at least."
 
 # What is told of rows as clusters, and not as numbers.
 _CLUSTERS = ("clusters", "competitors")
@@ -153,17 +156,19 @@ class LazyExplanation:
         Parameters
         ----------
         folder : str or pathlib.Path
-            Made if it is not there; files of the same names are replaced.
+            Made if it is not there. What was saved there before is replaced, all of it, and a folder with
+            anything else in it is refused.
         """
         import dask
         from dask import delayed
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         writing = delayed(_written)
-        paths = [folder / f"part-{number:06d}.parquet" for number in range(self.n_blocks)]
-        dask.compute(*(writing(part, path) for part, path in zip(self._parts(), paths, strict=True)))
-        return folder
+        with folder_of_parts(Path(folder)) as made:
+            paths = [made / f"part-{number:06d}.parquet" for number in range(self.n_blocks)]
+            pairs = zip(self._parts(), paths, strict=True)
+            if not any(dask.compute(*(writing(part, path) for part, path in pairs))):
+                raise ValueError(_NO_ROWS)
+        return Path(folder)
 
     # --- blocks ----------------------------------------------------------------------------------
 
@@ -186,7 +191,7 @@ class LazyExplanation:
         # Rows that dask makes up may hold categories that the model refuses.
         found = next(iter(self), None)
         if found is None:
-            raise ValueError("X has no rows, expected one at least.")
+            raise ValueError(_NO_ROWS)
         return found[:1]
 
     def _known_lengths(self) -> list[float]:
@@ -241,10 +246,12 @@ def _typical(part: Explanation | None, first: int, members: int, known: ClusterM
     return None if part is None else TypicalRows.of(part, known, first, members)
 
 
-def _written(part: Explanation | None, path: Path) -> None:
+def _written(part: Explanation | None, path: Path) -> bool:
+    """Write a part; whether there was one."""
     if part is not None:
         values = np.asarray(part.values).astype(np.float32, order="F")
         save(replace(part, values=values).without_data(), path)
+    return part is not None
 
 
 def _evidence(network: Neuralized, rows: Any) -> EvidenceMoments | None:
@@ -258,7 +265,7 @@ def _total(parts: Iterable[Any]) -> Any:
     """The sum of what the blocks have that have rows."""
     found = [part for part in parts if part is not None]
     if not found:
-        raise ValueError("X has no rows, expected one at least.")
+        raise ValueError(_NO_ROWS)
     return reduce(add, found)
 
 
