@@ -90,6 +90,49 @@ def test_slices_and_masks(table):
     assert largest(cut.values.compute(), wc.explain(network, frame.to_numpy())[100:250].values) < BOUND
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_masks_of_the_explanation_itself(table, kind):
+    frame, model = table
+    # Labels that repeat do not match rows with their masks.
+    frame = frame.set_axis(np.arange(400) % 50)
+    X = frame if kind == "frame" else frame.to_numpy()
+    model = model if kind == "frame" else KMeans(3, n_init=1, random_state=0).fit(X)
+    whole, found = wc.explain(model, X), wc.explain(model, of_dask(frame, kind))
+    own = found[found.clusters == 1]
+    assert largest(own.compute().values, whole[whole.clusters == 1].values) < BOUND
+    most = np.median(whole.evidence[whole.clusters == 1])
+    inside = own[own.evidence > most]
+    assert (
+        largest(inside.values.compute(), whole[(whole.clusters == 1) & (whole.evidence > most)].values)
+        < BOUND
+    )
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_a_mask_that_fits_no_row_is_told(table, kind, tmp_path):
+    frame, model = table
+    X = frame if kind == "frame" else frame.to_numpy()
+    model = model if kind == "frame" else KMeans(3, n_init=1, random_state=0).fit(X)
+    found = wc.explain(model, of_dask(frame, kind))
+    none = found[found.evidence > 1e9]
+    for ask in (none.compute, none.summary, lambda: none.save(tmp_path / "parts")):
+        with pytest.raises(ValueError, match="no row fits the mask"):
+            ask()
+    assert none.evidence.compute().shape == (0,)
+
+
+def test_masks_of_other_rows_are_refused(table):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame)
+    for mask in (np.ones(400, dtype=bool), np.arange(400)):
+        with pytest.raises(ValueError, match="expected a mask in 7 blocks, as the rows are"):
+            found[da.from_array(mask, chunks=100)]
+    other = found[da.from_array(np.ones(399, dtype=bool), chunks=57)]
+    with pytest.raises(ValueError, match=r"the mask has 57 entries and 58 rows"):
+        other.compute()
+
+
 def test_parts_are_saved(table, tmp_path):
     frame, model = table
     found = wc.explain(model, of_dask(frame, "frame"), background=frame)

@@ -84,13 +84,18 @@ class LazyExplanation:
         raise AttributeError(f"LazyExplanation has no attribute '{name}'.")
 
     def __getitem__(self, rows: Any) -> LazyExplanation:
-        """Some of the rows, as dask chooses them: a slice or a mask of an array, a mask of a frame."""
+        """Some of the rows, as dask chooses them: a slice or a mask of an array, a mask of a frame.
+
+        A mask may come from the explanation: ``explanation[explanation.evidence > 5]``.
+        """
         lazy = hasattr(rows, "dask")
         if isinstance(rows, (int, np.integer)) or (hasattr(self.data, "columns") and not lazy):
             raise TypeError(
                 "Rows of an explanation that is not computed are chosen by a mask of dask, or from an array "
                 "by a slice: for others use compute() first, such as explanation.compute()[:5]."
             )
+        if hasattr(self.data, "columns") and not hasattr(rows, "to_dask_array"):
+            return replace(self, data=_masked(self.data, rows))
         return replace(self, data=self.data[rows])
 
     # --- arrays of dask --------------------------------------------------------------------------
@@ -141,7 +146,10 @@ class LazyExplanation:
 
     def compute(self) -> Explanation:
         """All rows in memory."""
-        return Explanation.concat(list(self))
+        parts = list(self)
+        if not parts:
+            raise ValueError(_NO_ROWS)
+        return Explanation.concat(parts)
 
     def summary(self) -> Summary:
         """What sets each cluster apart, from two passes over the blocks; rows are not kept."""
@@ -222,6 +230,31 @@ def chunks_of(data: Any) -> list[Any]:
     if hasattr(data, "rechunk"):
         return list(data.rechunk({1: -1}).to_delayed().ravel())
     return list(data.to_delayed())
+
+
+def _masked(frame: Any, mask: Any) -> Any:
+    """The rows of a frame that a mask keeps, by their places: a mask that is an array has no index."""
+    import dask.dataframe as dd
+
+    if mask.ndim != 1 or mask.dtype != bool or mask.npartitions != frame.npartitions:
+        raise ValueError(
+            f"found an array of {mask.dtype} in {counted(mask.npartitions, 'block')} to choose rows by, "
+            f"expected a mask in {counted(frame.npartitions, 'block')}, as the rows are: take one of the "
+            "explanation, such as explanation.evidence > 0, or of the frame."
+        )
+    kept = dd.from_dask_array(mask)
+    return frame.map_partitions(
+        _kept, kept, meta=frame, align_dataframes=False, enforce_metadata=False, clear_divisions=True
+    )
+
+
+def _kept(rows: Any, mask: Any) -> Any:
+    if len(mask) != len(rows):
+        raise ValueError(
+            f"a block of the mask has {len(mask)} entries and {counted(len(rows), 'row')}, expected one for "
+            "each row: take a mask of the explanation or of its frame."
+        )
+    return rows[np.asarray(mask)]
 
 
 def _explained(network: Neuralized, rows: Any, asked: dict[str, Any], block: str) -> Explanation | None:
