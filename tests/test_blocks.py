@@ -571,13 +571,13 @@ def test_a_part_of_the_job_with_another_digest_is_computed_again(table, tmp_path
     ],
 )
 def test_what_differs_is_told(tmp_path, before, now, told):
-    Job(tmp_path, before)
+    Job(tmp_path, before).keep("start", 1)
     with pytest.raises(ValueError, match=rf"is of another job \({told}"):
         Job(tmp_path, now, resume=True)
 
 
 def test_another_job_is_refused(tmp_path):
-    Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
+    Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]}).keep("start", 1)
     with pytest.raises(ValueError, match="holds a job that was not finished: --resume goes on with it"):
         Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
     with pytest.raises(ValueError, match=r"is of another job \(-k was 3, is 4\): name"):
@@ -588,6 +588,13 @@ def test_another_job_is_refused(tmp_path):
     path.write_text(path.read_text().replace('"k": 3', '"k": 4'))
     with pytest.raises(ValueError, match="holds no manifest that can be read"):
         Job(tmp_path, {"k": 4, "files": [["a", 1, 2]]}, resume=True)
+
+
+def test_a_job_that_has_computed_nothing_is_none(tmp_path):
+    Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
+    for resume in (False, True):
+        Job(tmp_path, {"k": 4, "files": [["a", 1, 2]]}, resume=resume)
+    assert read_manifest(tmp_path / "unfinished" / "manifest.json")["defined"]["k"] == 4
 
 
 def test_a_folder_is_held_by_one_process(tmp_path):

@@ -508,6 +508,54 @@ def test_wrong_options_are_told(folder, tmp_path, capsys, arguments, told):
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (["-k", "3", "--id-column", "nope"], "there is no column 'nope'"),
+        (["-k", "3", "--columns", "nope"], "there is no column 'nope'"),
+        (["--labels", "nope"], "there is no column 'nope'"),
+        (["--labels", "b"], "has no label in column 'b'"),
+        (["--engine", "processes", "--workers", "2", "--labels", "b"], "has no label in column 'b'"),
+        (["-k", "1000"], "distinct rows"),
+    ],
+)
+def test_a_command_that_was_refused_is_no_job(folder, tmp_path, capsys, no_page, wrong, told):
+    out = tmp_path / "out"
+    common = ["--engine", "process", "--drop", "group", "--quiet", "--out", str(out)]
+    # Of an option that is given twice the last one counts.
+    assert _exit_code(["explain", str(folder), *common, *wrong]) == 2
+    assert told in capsys.readouterr().err
+    assert _exit_code(["explain", str(folder), "-k", "3", *common]) == 0
+    assert not (out / "unfinished").exists()
+
+
+def test_results_outlive_a_command_that_was_refused(folder, tmp_path, capsys, no_page):
+    out = tmp_path / "out"
+    right = ["explain", str(folder), "-k", "3", "--engine", "process", "--out", str(out)]
+    assert _exit_code(right) == 0
+    assert _exit_code([*right, "--id-column", "nope"]) == 2
+    assert _exit_code(["explain", str(folder / "nothing"), *right[2:]]) == 2
+    capsys.readouterr()
+    assert _exit_code([*right, "--resume"]) == 0
+    assert "nothing was computed" in capsys.readouterr().err
+
+
+def test_rows_of_csv_outlive_a_command_that_was_refused(tmp_path, capsys, no_page):
+    """They take long, and are the same for the next command; other files have others."""
+    clusters(90)[COLUMNS].to_csv(tmp_path / "rows.csv", index=False)
+    staged = tmp_path / "out" / "unfinished" / "staged" / "rows-000000.parquet"
+    seen = []
+    for last in (["--columns", "nope"], ["--drop", "nope"]):
+        command = ["explain", str(tmp_path / "rows.csv"), "-k", "3", "--engine", "process", *last]
+        assert _exit_code([*command, "--out", str(tmp_path / "out")]) == 2
+        assert "there is no column 'nope'" in capsys.readouterr().err
+        seen.append(staged.stat().st_ino)
+    assert seen[0] == seen[1]
+    clusters(120)[COLUMNS].to_csv(tmp_path / "rows.csv", index=False)
+    assert _exit_code([*command[:-2], "--quiet", "--out", str(tmp_path / "out")]) == 0
+    assert len(lines(tmp_path / "out")) == 120
+
+
 def test_results_without_blocks_are_not_mixed_with_others(folder, tmp_path, capsys, no_page):
     out = tmp_path / "out"
     assert _exit_code(["explain", str(folder), "-k", "3", "--out", str(out), "--quiet"]) == 0

@@ -23,7 +23,7 @@ from whyclust.blocks.explaining import (
     block_rows,
     block_typical,
 )
-from whyclust.blocks.job import Job, digest_of
+from whyclust.blocks.job import STAGED, Job, digest_of
 from whyclust.blocks.lock import locked
 from whyclust.blocks.source import Source, files_of, find_source, marks_of
 from whyclust.command import choosing_k
@@ -122,13 +122,16 @@ def explain_by_block(
         if resume and (finished := already_finished(out, defined)) is not None:
             return finished
         job = Job(out, defined, resume=resume)
-        progress("Reading the table")
-        source = find_source(paths, staged=job.folder / "staged")
-        if source.n_rows < 2:
-            raise ValueError(f"found {source.n_rows} row(s) to cluster, expected at least two.")
-        if network is None:
-            return _fitted(job, source, engine, options, asked, progress)
-        return _by_model(job, source, engine, options, asked, network, called, progress)
+        with job.may_be_refused():
+            progress("Reading the table")
+            source = find_source(paths, staged=job.folder / STAGED)
+            if source.n_rows < 2:
+                raise ValueError(f"found {source.n_rows} row(s) to cluster, expected at least two.")
+            if network is None:
+                begun = _fitted(job, source, engine, options, asked, progress)
+            else:
+                begun = _by_model(job, source, engine, options, asked, network, called)
+        return _explained(job, begun, engine, options, asked, progress)
 
 
 def _refuse_inside(out: Path, paths: Sequence[Path]) -> None:
@@ -140,9 +143,31 @@ def _refuse_inside(out: Path, paths: Sequence[Path]) -> None:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A job whose rows can be explained.
+
+    Attributes
+    ----------
+    source : Source
+        Without rows of totals, with texts as numbers.
+    explainer : Explainer
+    fit : BlockFit
+    sample : pandas.DataFrame
+        Drawn rows.
+    notes : list of str
+    """
+
+    source: Source
+    explainer: Explainer
+    fit: BlockFit
+    sample: pd.DataFrame
+    notes: list[str]
+
+
 def _fitted(
     job: Job, source: Source, engine: Engine, options: Options, asked: Asked, progress: Progress
-) -> Found:
+) -> Begun:
     options = _checked(options, source)
     planned = plan_blocks(job, source, options, engine)
     source, plan, sample = planned.source, planned.plan, planned.sample
@@ -159,7 +184,7 @@ def _fitted(
         parts = job.run("beta", block_evidence, source.blocks, explainer, engine)
         evidence: EvidenceMoments = reduce(add, parts)
         explainer = replace(explainer, network=replace(fit.network, beta=evidence.stiffness()))
-    return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
+    return Begun(source, explainer, fit, sample, notes)
 
 
 def _checked(options: Options, source: Source) -> Options:
@@ -178,8 +203,7 @@ def _by_model(
     asked: Asked,
     network: Neuralized,
     called: str,
-    progress: Progress,
-) -> Found:
+) -> Begun:
     lacking = [name for name in network.feature_names if name not in source.columns]
     if not network.named or lacking:
         which = f"the column '{lacking[0]}'" if network.named else "names of columns, which the model has not"
@@ -197,8 +221,7 @@ def _by_model(
         headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
         told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
     )
-    notes = [*_notes(source, len(sample), engine), *told]
-    return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
+    return Begun(source, explainer, fit, sample, [*_notes(source, len(sample), engine), *told])
 
 
 def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
@@ -221,24 +244,16 @@ def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
 
 
 def _explained(
-    job: Job,
-    source: Source,
-    engine: Engine,
-    options: Options,
-    asked: Asked,
-    explainer: Explainer,
-    fit: BlockFit,
-    notes: list[str],
-    sample: pd.DataFrame,
-    progress: Progress,
+    job: Job, begun: Begun, engine: Engine, options: Options, asked: Asked, progress: Progress
 ) -> Found:
     """Explain every block, then summarise, then find what is typical, then write."""
+    source, explainer, fit, sample = begun.source, begun.explainer, begun.fit, begun.sample
     progress("Explaining every row")
     # Added up as they come: there may be thousands of parts.
     moments, told, disagreeing, sums = _total_of(
         job.run("explained", block_explained, source.blocks, explainer, engine)
     )
-    notes = [*notes, *told]
+    notes = [*begun.notes, *told]
     some = explainer.explain_again(sample.iloc[:MOST_NAMED]).with_names(asked.names)
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
     progress("Explaining: typical rows")
