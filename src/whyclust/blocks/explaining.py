@@ -242,7 +242,7 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Any rows, also none, with the columns of the network.
+        Any rows, also none, with the columns of the network; others are left out.
     network : Neuralized
         ``wc.load("result/model.npz")``, or ``wc.neuralize(model, background)``.
     id_column : str, optional
@@ -269,8 +269,7 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
         return _lines_of(frame, network)
     if id_column not in frame.columns:
         raise ValueError(unknown_column(id_column, frame.columns))
-    is_feature = network.named and id_column in network.feature_names
-    lines = _lines_of(frame if is_feature else frame.drop(columns=id_column), network)
+    lines = _lines_of(frame if network.named else frame.drop(columns=id_column), network)
     if id_column in lines.columns:
         raise ValueError(
             f"id_column='{id_column}' is what a column of the result is called: give it another name."
@@ -286,7 +285,9 @@ def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
         parts = (nobody, nobody, nothing, nothing)
         values = np.empty((0, len(columns)))
     else:
-        found = explain_rows(network, read_input(frame))
+        # Whoever maps it over blocks would be told once for each.
+        known = set(network.feature_names) if network.named else set(frame.columns)
+        found = explain_rows(network, read_input(frame[[name for name in frame.columns if name in known]]))
         columns = found.feature_names
         parts = (found.clusters, found.competitors, found.evidence, found.base_values)
         values = np.asarray(found.values)
