@@ -705,6 +705,23 @@ def test_a_process_that_is_killed_loses_nothing(folder, tmp_path):
         engine.close()
 
 
+def interrupt_is_ignored(block, state):
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("started", [Processes, lambda count: Dask(workers=count)], ids=["processes", "dask"])
+def test_workers_are_not_interrupted_by_the_terminal(started):
+    """The command itself tells how to go on; workers would only add tracebacks."""
+    if started is not Processes:
+        pytest.importorskip("distributed", reason="dask is not installed")
+    engine = started(1)
+    try:
+        assert list(engine.map(interrupt_is_ignored, [0, 1], None)) == [True, True]
+    finally:
+        engine.close()
+
+
 @pytest.fixture
 def cluster():
     distributed = pytest.importorskip("distributed", reason="dask is not installed")
