@@ -464,7 +464,8 @@ def test_workers_without_a_block_are_told(folder, tmp_path, monkeypatch, no_page
         return " ".join(explain_by_block([folder], out, engine, Options(k=3)).notes)
 
     monkeypatch.setattr(source, "BLOCK_NUMBERS", 10**6)
-    assert "so 1 worker of 2 was used." in notes(2)
+    told = notes(2)
+    assert "so 1 worker of 2 was used." in told and "A block is 1,000,000 numbers" in told
     assert "worker" not in notes(1)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from whyclust._checks import counted
+from whyclust.blocks import source as blocks
 from whyclust.blocks.engines import Engine
 from whyclust.blocks.explaining import (
     MEMBERS,
@@ -231,7 +232,8 @@ def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
     workers = getattr(engine, "workers", 1)
     if n_blocks < workers:
         how += (
-            f" A block is computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
+            f" A block is {blocks.BLOCK_NUMBERS:,} numbers (rows times columns) or a larger row group, and is "
+            f"computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
             f"{'was' if n_blocks == 1 else 'were'} used."
         )
     if n_drawn == source.n_rows:
