@@ -175,13 +175,29 @@ def test_folders_that_hold_other_columns_are_refused(tmp_path):
 
 def test_what_has_no_blocks_is_refused(tmp_path):
     (tmp_path / "table.xlsx").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="cannot be read by block: expected Parquet"):
+    with pytest.raises(ValueError, match=r"table\.xlsx' cannot be read by block: expected Parquet"):
         find_source([tmp_path])
     with pytest.raises(ValueError, match="does not exist"):
         find_source([tmp_path / "nothing"])
     (tmp_path / "bad.parquet").write_bytes(b"no parquet")
     with pytest.raises(ValueError, match=r"bad\.parquet' is no Parquet file, or it is damaged"):
         find_source([tmp_path / "bad.parquet"])
+
+
+def test_the_file_that_is_in_the_way_is_named(tmp_path):
+    folder = tmp_path / "big"
+    folder.mkdir()
+    (folder / "_SUCCESS").write_text("")
+    with pytest.raises(ValueError, match="big' is empty, but for names that begin with"):
+        find_source([folder], staged=tmp_path / "staged")
+    for number in range(3):
+        (folder / f"{number}.csv").write_text("a\n1\n")
+    pd.DataFrame({"a": [1.0]}).to_parquet(folder / "more.parquet")
+    with pytest.raises(ValueError, match=r"more\.parquet', among CSV files, cannot be read by block"):
+        find_source([folder], staged=tmp_path / "staged")
+    (folder / "readme.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"readme\.txt', among CSV files, cannot be read by block"):
+        find_source([folder], staged=tmp_path / "staged")
 
 
 # ---- facts ----

@@ -24,9 +24,10 @@ from whyclust.blocks.explaining import (
     block_rows,
     block_typical,
 )
+from whyclust.blocks.finding import files_of, marks_of
 from whyclust.blocks.job import STAGED, Job, digest_of
 from whyclust.blocks.lock import locked
-from whyclust.blocks.source import Source, files_of, find_source, marks_of
+from whyclust.blocks.source import Source, find_source
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
 from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
@@ -111,7 +112,7 @@ def explain_by_block(
     choosing_k.check(options.k_by)
     check_results(out, audit=asked.audit)
     _refuse_inside(out, paths)
-    found = files_of(paths)
+    found = files_of([path for path in paths if path.exists()])
     defined = {
         "options": asdict(options),
         "asked": {**asdict(asked), "names": {str(key): name for key, name in asked.names.items()}},
@@ -232,8 +233,8 @@ def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
     workers = getattr(engine, "workers", 1)
     if n_blocks < workers:
         how += (
-            f" A block is {blocks.BLOCK_NUMBERS:,} numbers (rows times columns) or a larger row group, and is "
-            f"computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
+            f" A block is {blocks.BLOCK_NUMBERS:,} numbers (rows times columns) or a larger row group, and "
+            f"is computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
             f"{'was' if n_blocks == 1 else 'were'} used."
         )
     if n_drawn == source.n_rows:
