@@ -184,6 +184,10 @@ def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_pag
     assert 100 < drawn < 230
     assert f"was fitted to {drawn} rows" in found.headlines[0]
     assert f"labels of the other {700 - drawn} rows" in found.headlines[0]
+    # The report tells how it was measured, and no note corrects it.
+    said = relevance(tmp_path / "out").fidelity.sentences()[0]
+    assert f"on rows it had not seen (all {700 - drawn} other rows)" in said
+    assert not any("cross-validation" in note for note in [said, *found.notes])
     lined = lines(tmp_path / "out")
     assert told["disagreeing_rows"] == lined["disagrees"].sum()
     assert (lined["cluster"] == frame["group"]).all()
@@ -216,6 +220,7 @@ def test_a_label_whose_rows_were_all_drawn_keeps_its_cross_validation():
     assert found.held_out.tolist() == [0.8, 0.75]
     assert found.precision.tolist() == [0.0, 1.0]
     assert found.sizes.tolist() == [5, 43]
+    assert found.unseen == "all 40 other rows, and cross-validation where a label has none"
 
 
 def test_a_row_without_a_label_is_refused(tmp_path):
