@@ -20,10 +20,11 @@ from whyclust.command import by_block, by_block_planning
 from whyclust.command.asking_blocks import how_by_block
 from whyclust.command.by_block import Asked, explain_by_block
 from whyclust.command.cli import _exit_code
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 from whyclust.command.result_files import write_result
 from whyclust.command.run import explain_table
-from whyclust.tables import read_table
+from whyclust.tables import Table, read_table
 
 # Relevance is kept in single precision.
 SINGLE = 1e-6
@@ -486,6 +487,30 @@ def test_new_rows_by_block_print_no_warnings(folder, tmp_path, capsys, recwarn, 
     assert any("violet" in note for note in summary(tmp_path / "told")["computed"]["notes"])
 
 
+def test_new_rows_by_block_have_the_notes_of_the_whole_table(tmp_path, monkeypatch, no_page):
+    """Gaps where the model's table had none, added up over the blocks, and columns that are left out."""
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=600)
+    network = explain_table(Table(frame), k=3, drop=["group"]).network
+    new = clusters(n_rows=600, seed=0).assign(more=1.0)
+    new.loc[::3, "c"] = np.nan
+    new.loc[5, "colour"] = "violet"
+    whole = explain_new_rows(Table(new), network)
+    folder = parquet(new, tmp_path / "in")
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(), network=network)
+    assert "In 200 of 600 rows column 'c' holds no number as the model's table had them" in str(whole.notes)
+    assert "Columns that the model does not use were left out: 'group', 'more'." in whole.notes
+    assert set(whole.notes) == {note for note in found.notes if not note.startswith("The table was read")}
+    assert wc.load(tmp_path / "out" / "model.npz").reading == network.reading
+    pd.testing.assert_frame_equal(lines(tmp_path / "out"), whole.clusters, atol=SINGLE, check_dtype=False)
+
+
+def test_so_many_clusters_are_compared_with_drawn_rows(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
+    with pytest.raises(ValueError, match=r"but only \d+ distinct rows among those drawn from the table"):
+        explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=500))
+
+
 def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -593,6 +618,7 @@ import whyclust.report
 from whyclust.blocks import source
 from whyclust.blocks.engines import ThisProcess
 from whyclust.command.by_block import explain_by_block
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 
 source.BLOCK_NUMBERS, source.BATCH_NUMBERS = 400, 400

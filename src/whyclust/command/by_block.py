@@ -34,14 +34,17 @@ from whyclust.command.by_block_files import Found, already_finished, check_resul
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
 from whyclust.command.by_block_planning import gathered, plan_blocks
 from whyclust.command.clusterers import check
+from whyclust.command.new_rows import unused_note
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
+from whyclust.moments.merging import merge
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
+from whyclust.tables.reading import Unknown
 from whyclust.telling.summary import Summary, summary_of
 
 Progress = Callable[[str], None]
@@ -216,13 +219,23 @@ def _by_model(
     read = tuple(dict.fromkeys([*network.feature_names, *beside]))
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
-    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
+    explainer = Explainer(
+        replace(network, reading=None),
+        None,
+        job.folder,
+        options.id_column,
+        keep=asked.keep,
+        reading=network.reading,
+    )
     fit = BlockFit(
         network,
         len(network.clusters),
         headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
         told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
     )
+    unused = [f"'{name}'" for name in source.columns if name not in {*read, *source.index}]
+    if unused:
+        told = [*told, unused_note(unused)]
     return Begun(source, explainer, fit, sample, [*_notes(source, len(sample), engine), *told])
 
 
@@ -301,12 +314,15 @@ def _total_of(
     notes: dict[str, None] = {}
     disagreeing = 0
     sums: dict[str, str] = {}
+    strange: dict[str, Unknown] = {}
     for part in parts:
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
         disagreeing += part["disagreeing"]
         sums |= part["sums"]
-    return moments, list(notes), disagreeing, sums
+        strange = merge(strange, part["unknown"])
+    n_rows = sum(moments.size(one) for one in moments.clusters)
+    return moments, [*notes, *(one.describe(n_rows) for one in strange.values())], disagreeing, sums
 
 
 # Rows that tell what is the same of all: names, the question.

@@ -105,7 +105,7 @@ def fit_blocks(
     progress("Preparing the columns")
     prepared = Prepared(plan)
     matrix = prepared.of_frame(sample)
-    check_k(2 if options.k is None else options.k, matrix)
+    check_k(2 if options.k is None else options.k, matrix, drawn=len(matrix) < source.n_rows)
     k, choice, headlines = options.k, None, []
     if k is None:
         choice = job.once("choice", lambda: _chosen(matrix, options, progress))
