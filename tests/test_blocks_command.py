@@ -271,6 +271,31 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, 
     same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
 
 
+def test_rows_of_another_part_are_refused(tmp_path, monkeypatch, no_page):
+    """Their ids tell: the column that named the rows is known in each part."""
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)
+    frame.insert(0, "customer", [f"c{number:03}" for number in range(300)])
+    frame.loc[7, "customer"] = None
+    folder = parquet(frame, tmp_path / "in")
+    options = Options(k=3, id_column="customer", drop=("group",))
+    explain_by_block([folder], tmp_path / "out", ThisProcess(), options)
+    parts = [wc.load(path) for path in sorted((tmp_path / "out" / "relevance").iterdir())]
+    first, second = parts[0], parts[2]
+    rows = frame[: len(first)].reset_index(drop=True)
+    assert len(second) == len(first)
+    told = "column 'customer' of data has other rows than the explanation .*'c000', and 'c.*pass the rows"
+    with pytest.raises(ValueError, match=told):
+        second.with_data(rows)
+    with pytest.raises(ValueError, match=told):
+        second[::-1].with_data(rows)
+    pd.testing.assert_frame_equal(first.with_data(rows).data[COLUMNS].reset_index(drop=True), rows[COLUMNS])
+    named = wc.Explanation.concat(parts)[8:].with_data(frame[8:].sample(frac=1, random_state=0))
+    assert largest(named.data[COLUMNS], frame[COLUMNS][8:]) == 0
+    # Without ids there is nothing to compare.
+    assert len(second.with_data(rows.drop(columns="customer"))) == len(second)
+
+
 def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
     explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
     path = sorted((tmp_path / "out" / "relevance").iterdir())[0]
