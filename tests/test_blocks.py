@@ -175,13 +175,29 @@ def test_folders_that_hold_other_columns_are_refused(tmp_path):
 
 def test_what_has_no_blocks_is_refused(tmp_path):
     (tmp_path / "table.xlsx").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="cannot be read by block: expected Parquet"):
+    with pytest.raises(ValueError, match=r"table\.xlsx' cannot be read by block: expected Parquet"):
         find_source([tmp_path])
     with pytest.raises(ValueError, match="does not exist"):
         find_source([tmp_path / "nothing"])
     (tmp_path / "bad.parquet").write_bytes(b"no parquet")
     with pytest.raises(ValueError, match=r"bad\.parquet' is no Parquet file, or it is damaged"):
         find_source([tmp_path / "bad.parquet"])
+
+
+def test_the_file_that_is_in_the_way_is_named(tmp_path):
+    folder = tmp_path / "big"
+    folder.mkdir()
+    (folder / "_SUCCESS").write_text("")
+    with pytest.raises(ValueError, match="big' is empty, but for names that begin with"):
+        find_source([folder], staged=tmp_path / "staged")
+    for number in range(3):
+        (folder / f"{number}.csv").write_text("a\n1\n")
+    pd.DataFrame({"a": [1.0]}).to_parquet(folder / "more.parquet")
+    with pytest.raises(ValueError, match=r"more\.parquet', among CSV files, cannot be read by block"):
+        find_source([folder], staged=tmp_path / "staged")
+    (folder / "readme.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"readme\.txt', among CSV files, cannot be read by block"):
+        find_source([folder], staged=tmp_path / "staged")
 
 
 # ---- facts ----
@@ -571,13 +587,13 @@ def test_a_part_of_the_job_with_another_digest_is_computed_again(table, tmp_path
     ],
 )
 def test_what_differs_is_told(tmp_path, before, now, told):
-    Job(tmp_path, before)
+    Job(tmp_path, before).keep("start", 1)
     with pytest.raises(ValueError, match=rf"is of another job \({told}"):
         Job(tmp_path, now, resume=True)
 
 
 def test_another_job_is_refused(tmp_path):
-    Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
+    Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]}).keep("start", 1)
     with pytest.raises(ValueError, match="holds a job that was not finished: --resume goes on with it"):
         Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
     with pytest.raises(ValueError, match=r"is of another job \(-k was 3, is 4\): name"):
@@ -588,6 +604,13 @@ def test_another_job_is_refused(tmp_path):
     path.write_text(path.read_text().replace('"k": 3', '"k": 4'))
     with pytest.raises(ValueError, match="holds no manifest that can be read"):
         Job(tmp_path, {"k": 4, "files": [["a", 1, 2]]}, resume=True)
+
+
+def test_a_job_that_has_computed_nothing_is_none(tmp_path):
+    Job(tmp_path, {"k": 3, "files": [["a", 1, 2]]})
+    for resume in (False, True):
+        Job(tmp_path, {"k": 4, "files": [["a", 1, 2]]}, resume=resume)
+    assert read_manifest(tmp_path / "unfinished" / "manifest.json")["defined"]["k"] == 4
 
 
 def test_a_folder_is_held_by_one_process(tmp_path):

@@ -20,10 +20,11 @@ from whyclust.command import by_block, by_block_planning
 from whyclust.command.asking_blocks import how_by_block
 from whyclust.command.by_block import Asked, explain_by_block
 from whyclust.command.cli import _exit_code
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 from whyclust.command.result_files import write_result
 from whyclust.command.run import explain_table
-from whyclust.tables import read_table
+from whyclust.tables import Table, read_table
 
 # Relevance is kept in single precision.
 SINGLE = 1e-6
@@ -184,6 +185,10 @@ def test_labels_have_a_certificate_from_other_rows(tmp_path, monkeypatch, no_pag
     assert 100 < drawn < 230
     assert f"was fitted to {drawn} rows" in found.headlines[0]
     assert f"labels of the other {700 - drawn} rows" in found.headlines[0]
+    # The report tells how it was measured, and no note corrects it.
+    said = relevance(tmp_path / "out").fidelity.sentences()[0]
+    assert f"on rows it had not seen (all {700 - drawn} other rows)" in said
+    assert not any("cross-validation" in note for note in [said, *found.notes])
     lined = lines(tmp_path / "out")
     assert told["disagreeing_rows"] == lined["disagrees"].sum()
     assert (lined["cluster"] == frame["group"]).all()
@@ -216,6 +221,7 @@ def test_a_label_whose_rows_were_all_drawn_keeps_its_cross_validation():
     assert found.held_out.tolist() == [0.8, 0.75]
     assert found.precision.tolist() == [0.0, 1.0]
     assert found.sizes.tolist() == [5, 43]
+    assert found.unseen == "all 40 other rows, and cross-validation where a label has none"
 
 
 def test_a_row_without_a_label_is_refused(tmp_path):
@@ -263,6 +269,31 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, 
     pd.testing.assert_frame_equal(lines(tmp_path / "all"), lines(tmp_path / "nothing"))
     assert lines(tmp_path / "all")["customer"].tolist() == frame["customer"].fillna("row 8").tolist()
     same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
+
+
+def test_rows_of_another_part_are_refused(tmp_path, monkeypatch, no_page):
+    """Their ids tell: the column that named the rows is known in each part."""
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)
+    frame.insert(0, "customer", [f"c{number:03}" for number in range(300)])
+    frame.loc[7, "customer"] = None
+    folder = parquet(frame, tmp_path / "in")
+    options = Options(k=3, id_column="customer", drop=("group",))
+    explain_by_block([folder], tmp_path / "out", ThisProcess(), options)
+    parts = [wc.load(path) for path in sorted((tmp_path / "out" / "relevance").iterdir())]
+    first, second = parts[0], parts[2]
+    rows = frame[: len(first)].reset_index(drop=True)
+    assert len(second) == len(first)
+    told = "column 'customer' of data has other rows than the explanation .*'c000', and 'c.*pass the rows"
+    with pytest.raises(ValueError, match=told):
+        second.with_data(rows)
+    with pytest.raises(ValueError, match=told):
+        second[::-1].with_data(rows)
+    pd.testing.assert_frame_equal(first.with_data(rows).data[COLUMNS].reset_index(drop=True), rows[COLUMNS])
+    named = wc.Explanation.concat(parts)[8:].with_data(frame[8:].sample(frac=1, random_state=0))
+    assert largest(named.data[COLUMNS], frame[COLUMNS][8:]) == 0
+    # Without ids there is nothing to compare.
+    assert len(second.with_data(rows.drop(columns="customer"))) == len(second)
 
 
 def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
@@ -464,7 +495,8 @@ def test_workers_without_a_block_are_told(folder, tmp_path, monkeypatch, no_page
         return " ".join(explain_by_block([folder], out, engine, Options(k=3)).notes)
 
     monkeypatch.setattr(source, "BLOCK_NUMBERS", 10**6)
-    assert "so 1 worker of 2 was used." in notes(2)
+    told = notes(2)
+    assert "so 1 worker of 2 was used." in told and "A block is 1,000,000 numbers" in told
     assert "worker" not in notes(1)
 
 
@@ -478,6 +510,30 @@ def test_new_rows_by_block_print_no_warnings(folder, tmp_path, capsys, recwarn, 
     assert _exit_code(arguments) == 0
     assert capsys.readouterr().err == "" and not recwarn.list
     assert any("violet" in note for note in summary(tmp_path / "told")["computed"]["notes"])
+
+
+def test_new_rows_by_block_have_the_notes_of_the_whole_table(tmp_path, monkeypatch, no_page):
+    """Gaps where the model's table had none, added up over the blocks, and columns that are left out."""
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=600)
+    network = explain_table(Table(frame), k=3, drop=["group"]).network
+    new = clusters(n_rows=600, seed=0).assign(more=1.0)
+    new.loc[::3, "c"] = np.nan
+    new.loc[5, "colour"] = "violet"
+    whole = explain_new_rows(Table(new), network)
+    folder = parquet(new, tmp_path / "in")
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(), network=network)
+    assert "In 200 of 600 rows column 'c' holds no number as the model's table had them" in str(whole.notes)
+    assert "Columns that the model does not use were left out: 'group', 'more'." in whole.notes
+    assert set(whole.notes) == {note for note in found.notes if not note.startswith("The table was read")}
+    assert wc.load(tmp_path / "out" / "model.npz").reading == network.reading
+    pd.testing.assert_frame_equal(lines(tmp_path / "out"), whole.clusters, atol=SINGLE, check_dtype=False)
+
+
+def test_so_many_clusters_are_compared_with_drawn_rows(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
+    with pytest.raises(ValueError, match=r"but only \d+ distinct rows among those drawn from the table"):
+        explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=500))
 
 
 def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):
@@ -506,6 +562,54 @@ def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeyp
 def test_wrong_options_are_told(folder, tmp_path, capsys, arguments, told):
     assert _exit_code(["explain", str(folder), "-k", "3", "--out", str(tmp_path / "out"), *arguments]) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (["-k", "3", "--id-column", "nope"], "there is no column 'nope'"),
+        (["-k", "3", "--columns", "nope"], "there is no column 'nope'"),
+        (["--labels", "nope"], "there is no column 'nope'"),
+        (["--labels", "b"], "has no label in column 'b'"),
+        (["--engine", "processes", "--workers", "2", "--labels", "b"], "has no label in column 'b'"),
+        (["-k", "1000"], "distinct rows"),
+    ],
+)
+def test_a_command_that_was_refused_is_no_job(folder, tmp_path, capsys, no_page, wrong, told):
+    out = tmp_path / "out"
+    common = ["--engine", "process", "--drop", "group", "--quiet", "--out", str(out)]
+    # Of an option that is given twice the last one counts.
+    assert _exit_code(["explain", str(folder), *common, *wrong]) == 2
+    assert told in capsys.readouterr().err
+    assert _exit_code(["explain", str(folder), "-k", "3", *common]) == 0
+    assert not (out / "unfinished").exists()
+
+
+def test_results_outlive_a_command_that_was_refused(folder, tmp_path, capsys, no_page):
+    out = tmp_path / "out"
+    right = ["explain", str(folder), "-k", "3", "--engine", "process", "--out", str(out)]
+    assert _exit_code(right) == 0
+    assert _exit_code([*right, "--id-column", "nope"]) == 2
+    assert _exit_code(["explain", str(folder / "nothing"), *right[2:]]) == 2
+    capsys.readouterr()
+    assert _exit_code([*right, "--resume"]) == 0
+    assert "nothing was computed" in capsys.readouterr().err
+
+
+def test_rows_of_csv_outlive_a_command_that_was_refused(tmp_path, capsys, no_page):
+    """They take long, and are the same for the next command; other files have others."""
+    clusters(90)[COLUMNS].to_csv(tmp_path / "rows.csv", index=False)
+    staged = tmp_path / "out" / "unfinished" / "staged" / "rows-000000.parquet"
+    seen = []
+    for last in (["--columns", "nope"], ["--drop", "nope"]):
+        command = ["explain", str(tmp_path / "rows.csv"), "-k", "3", "--engine", "process", *last]
+        assert _exit_code([*command, "--out", str(tmp_path / "out")]) == 2
+        assert "there is no column 'nope'" in capsys.readouterr().err
+        seen.append(staged.stat().st_ino)
+    assert seen[0] == seen[1]
+    clusters(120)[COLUMNS].to_csv(tmp_path / "rows.csv", index=False)
+    assert _exit_code([*command[:-2], "--quiet", "--out", str(tmp_path / "out")]) == 0
+    assert len(lines(tmp_path / "out")) == 120
 
 
 def test_results_without_blocks_are_not_mixed_with_others(folder, tmp_path, capsys, no_page):
@@ -539,6 +643,7 @@ import whyclust.report
 from whyclust.blocks import source
 from whyclust.blocks.engines import ThisProcess
 from whyclust.command.by_block import explain_by_block
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 
 source.BLOCK_NUMBERS, source.BATCH_NUMBERS = 400, 400
@@ -653,6 +758,23 @@ def test_a_process_that_is_killed_loses_nothing(folder, tmp_path):
             seen.mkdir()
             assert _killed_while_mapping(engine, blocks, seen) == [block.n_rows for block in blocks]
             assert len(_workers(seen)) > 1
+    finally:
+        engine.close()
+
+
+def interrupt_is_ignored(block, state):
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("started", [Processes, lambda count: Dask(workers=count)], ids=["processes", "dask"])
+def test_workers_are_not_interrupted_by_the_terminal(started):
+    """The command itself tells how to go on; workers would only add tracebacks."""
+    if started is not Processes:
+        pytest.importorskip("distributed", reason="dask is not installed")
+    engine = started(1)
+    try:
+        assert list(engine.map(interrupt_is_ignored, [0, 1], None)) == [True, True]
     finally:
         engine.close()
 

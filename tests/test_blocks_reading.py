@@ -212,11 +212,38 @@ def test_a_unit_of_the_same_kind_that_no_drawn_row_has_is_converted(tmp_path, mo
     frame.loc[row, "height"] = "6.1 ft"
     found = planned(tmp_path, frame)
     assert "height" in found.plan.numeric
+    # The note is that of the whole table in memory.
+    told = "Column 'height' holds numbers in several units ('cm' and 'ft'): they were converted to one."
+    assert told in found.notes
+    assert told in explain_table(read_table(tmp_path / "in" / "0.parquet"), k=2).notes
     heights = pd.concat(part for block in found.source.blocks for _, part in block.frames(["height"]))
     assert heights["height"].iloc[row] == pytest.approx(6.1 * 30.48, rel=1e-12)
     others = np.arange(len(frame)) != row
     expected = frame["height"][others].str.removesuffix(" cm").astype(float)
     assert (heights["height"].to_numpy()[others] == expected.to_numpy()).all()
+
+
+def test_a_currency_that_no_drawn_row_has_is_told(tmp_path, monkeypatch):
+    few_drawn(monkeypatch)
+    frame = with_units(rows())
+    frame.loc[undrawn(len(frame), 40 / len(frame)), "price"] = "US$1,500"
+    found = planned(tmp_path, frame)
+    assert "price" in found.plan.numeric
+    assert "In column 'price' '$' and 'US$' were read as the same currency." in found.notes
+
+
+def test_points_against_commas_are_told(tmp_path, monkeypatch):
+    """Beside feet, too: these alone would be converted."""
+    few_drawn(monkeypatch)
+    frame = with_units(rows())
+    frame["height"] = [f"{number} cm" for number in frame["height"].str.split(".").str[0]]
+    away = np.flatnonzero(~facts.drawn(np.arange(len(frame)), 40 / len(frame)))
+    frame.loc[away[:2], "height"] = ["6.1 ft", "175,5 cm"]
+    found = planned(tmp_path, frame)
+    told = "Column 'height' holds decimal points ('6.1 ft') and decimal commas ('175,5 cm'): it is not read"
+    for notes in (found.notes, explain_table(read_table(tmp_path / "in" / "0.parquet"), k=2).notes):
+        (note,) = [note for note in notes if "'height' holds" in note]
+        assert note.startswith(told)
 
 
 def test_a_decimal_comma_that_no_drawn_row_has_is_found(tmp_path, monkeypatch):

@@ -90,6 +90,49 @@ def test_slices_and_masks(table):
     assert largest(cut.values.compute(), wc.explain(network, frame.to_numpy())[100:250].values) < BOUND
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_masks_of_the_explanation_itself(table, kind):
+    frame, model = table
+    # Labels that repeat do not match rows with their masks.
+    frame = frame.set_axis(np.arange(400) % 50)
+    X = frame if kind == "frame" else frame.to_numpy()
+    model = model if kind == "frame" else KMeans(3, n_init=1, random_state=0).fit(X)
+    whole, found = wc.explain(model, X), wc.explain(model, of_dask(frame, kind))
+    own = found[found.clusters == 1]
+    assert largest(own.compute().values, whole[whole.clusters == 1].values) < BOUND
+    most = np.median(whole.evidence[whole.clusters == 1])
+    inside = own[own.evidence > most]
+    assert (
+        largest(inside.values.compute(), whole[(whole.clusters == 1) & (whole.evidence > most)].values)
+        < BOUND
+    )
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_a_mask_that_fits_no_row_is_told(table, kind, tmp_path):
+    frame, model = table
+    X = frame if kind == "frame" else frame.to_numpy()
+    model = model if kind == "frame" else KMeans(3, n_init=1, random_state=0).fit(X)
+    found = wc.explain(model, of_dask(frame, kind))
+    none = found[found.evidence > 1e9]
+    for ask in (none.compute, none.summary, lambda: none.save(tmp_path / "parts")):
+        with pytest.raises(ValueError, match="no row fits the mask"):
+            ask()
+    assert none.evidence.compute().shape == (0,)
+
+
+def test_masks_of_other_rows_are_refused(table):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame)
+    for mask in (np.ones(400, dtype=bool), np.arange(400)):
+        with pytest.raises(ValueError, match="expected a mask in 7 blocks, as the rows are"):
+            found[da.from_array(mask, chunks=100)]
+    other = found[da.from_array(np.ones(399, dtype=bool), chunks=57)]
+    with pytest.raises(ValueError, match=r"the mask has 57 entries and 58 rows"):
+        other.compute()
+
+
 def test_parts_are_saved(table, tmp_path):
     frame, model = table
     found = wc.explain(model, of_dask(frame, "frame"), background=frame)
@@ -217,3 +260,55 @@ def test_dask_dataframes_map_the_pure_function(table):
     meta = explain_frame(frame[:1], network)[:0]
     found = of_dask(frame, "frame").map_partitions(explain_frame, network, meta=meta).compute()
     pd.testing.assert_frame_equal(found, explain_frame(frame, network), rtol=0, atol=BOUND)
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_parts_that_were_saved_before_are_replaced_wholly(table, tmp_path):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame)
+    folder = found.save(tmp_path / "parts")
+    assert len(files_in(folder)) == 7
+    few = wc.explain(model, dd.from_pandas(frame[:90], npartitions=2), background=frame)
+    few.save(folder)
+    assert files_in(folder) == ["part-000000.parquet", "part-000001.parquet"]
+    joined = wc.Explanation.concat([wc.load(path) for path in sorted(folder.iterdir())])
+    assert joined.index.tolist() == list(range(90))
+
+
+def test_parts_that_cannot_be_computed_leave_the_earlier_ones(table, tmp_path):
+    frame, model = table
+    folder = wc.explain(model, of_dask(frame, "frame"), beta=1.0).save(tmp_path / "parts")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    damaged = frame.copy()
+    damaged.iloc[399, 0] = np.nan
+    with pytest.raises(ValueError, match="In block 7 of 7"):
+        wc.explain(model, of_dask(damaged, "frame"), beta=1.0).save(folder)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("other", ["part-000000.parquet", "rows.parquet", "notes.txt", ".hidden"])
+def test_parts_are_not_saved_among_other_files(table, tmp_path, other):
+    frame, model = table
+    folder = tmp_path / "big"
+    folder.mkdir()
+    if other.endswith(".parquet"):
+        frame.to_parquet(folder / other)
+    else:
+        (folder / other).write_text("mine")
+    with pytest.raises(ValueError, match=f"holds '{other}', which is no part of an explanation"):
+        wc.explain(model, of_dask(frame, "frame"), beta=1.0).save(folder)
+    assert files_in(folder) == [other]
+
+
+def test_parts_are_saved_to_folders_only(table, tmp_path):
+    frame, model = table
+    found = wc.explain(model, of_dask(frame, "frame"), beta=1.0)
+    (tmp_path / "file").write_text("mine")
+    for name, better in (("dx.npz", "dx"), ("dx.parquet", "dx"), ("file", "file.parts")):
+        told = rf"{name}' is the name of a file, expected that of a folder .*such as '.*{better}'"
+        with pytest.raises(ValueError, match=told):
+            found.save(tmp_path / name)
+    assert files_in(tmp_path) == ["file"]

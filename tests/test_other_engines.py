@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.cluster import KMeans
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest, parquet
 from whyclust.blocks import explain_frame
+from whyclust.command.run import explain_table
+from whyclust.tables import Table
 
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
 BOUND = 1e-6
@@ -63,6 +66,23 @@ def test_dask(folder, table):
     pytest.importorskip("dask.dataframe", reason="dask's frames are not installed", exc_type=ImportError)
     run_block("map_partitions", network=table[1])
     check_lines(folder, table)
+
+
+def test_dask_is_not_told_of_rows_that_it_makes_up(table, tmp_path, monkeypatch):
+    """Nor of columns that the model does not use, once for each block."""
+    pytest.importorskip("dask.dataframe", reason="dask's frames are not installed", exc_type=ImportError)
+    rows = table[0].assign(region=["north", "south"] * 60)
+    network = explain_table(Table(rows), k=3, id_column="customer").network
+    assert "region" in network.feature_names
+    parquet(rows.assign(more=1.0), tmp_path / "big")
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_block("map_partitions", network=network)
+    told = [str(one.message) for one in caught]
+    assert [one for one in told if re.search("holds something|left out", one)] == []
+    found = pd.read_parquet(tmp_path / "relevance")
+    assert len(found) == 120 and "relevance.region" in found and "relevance.more" not in found
 
 
 @pytest.fixture

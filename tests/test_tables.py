@@ -281,6 +281,18 @@ def test_names_that_occur_twice_are_numbered_and_reported(tmp_path):
     assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == ["a", "a (2)"]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_rows_that_pandas_only_counted_have_no_names(tmp_path, kind):
+    """Of rows that were drawn, or sorted, their numbers are kept beside the columns."""
+    path = tmp_path / f"t.{kind}"
+    table = pa.Table.from_pandas(FRAME.iloc[[2, 0, 1]])
+    pq.write_table(table, path) if kind == "parquet" else feather.write_feather(table, path)
+    assert "__index_level_0__" in table.column_names
+    found = read_table(path).frame
+    assert found.columns.tolist() == FRAME.columns.tolist()
+    assert found["b"].tolist() == [3, 1, 2] and found.index.tolist() == [0, 1, 2]
+
+
 def test_a_stored_index_becomes_a_column(tmp_path):
     FRAME.set_index(pd.Index(["r1", "r2", "r3"], name="who")).to_parquet(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").frame.columns.tolist() == ["who", "a", "b", "c"]

@@ -630,6 +630,8 @@ def test_explanations_without_their_rows(tmp_path):
     for ask in (lambda: bare.summary(), lambda: bare.column("a"), lambda: np.asarray(bare.data)):
         with pytest.raises(ValueError, match=r"saved without its rows: .*ex.with_data"):
             ask()
+    # Names that the user gave need no rows.
+    assert bare.with_names({0: "near", 1: "far"}).cluster_names == {0: "near", 1: "far"}
     whole = bare.with_data(X[["b", "a"]].assign(more=1))
     assert whole.describe() == ex.describe()
     with pytest.raises(ValueError, match="no column 'b'"):

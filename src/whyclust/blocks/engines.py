@@ -30,6 +30,8 @@ AHEAD = 2
 MOST_ATTEMPTS = 4
 # One thread for each worker: they share the machine already.
 _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Ctrl-C reaches all processes of a terminal: the one that asks tells of it.
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 class Engine(Protocol):
@@ -121,8 +123,7 @@ class Processes:
 
 def begin_worker() -> None:
     """Keep to one thread, and end when the process that asks is gone: nobody else would end the worker."""
-    # Ctrl-C reaches all processes of a terminal: the one that asks tells of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in _DEAF
     single_thread()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -173,6 +174,7 @@ class Dask:
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=":0",
+                preload=[_DEAF],
             )
             self._own.append(cluster)
         if client is None:

@@ -25,7 +25,8 @@ from whyclust.network.beta import EvidenceMoments
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import seal, seal_of, sum_of
 from whyclust.saving.files import load, save
-from whyclust.tables import unknown_column
+from whyclust.tables import Reading, unknown_column
+from whyclust.tables.reading import Unknown
 from whyclust.telling.lines import id_name, row_lines
 
 RELEVANCE, CLUSTERS = "relevance", "clusters"
@@ -41,7 +42,7 @@ class Explainer:
     ----------
     network : Neuralized
     plan : TablePlan or None
-        What becomes of the columns; None where the network itself reads them.
+        What becomes of the columns; None for a network that there was.
     folder : pathlib.Path
         Where files go, in folders of their own.
     id_column, labels : str or None
@@ -50,6 +51,8 @@ class Explainer:
         How well a surrogate reproduces the labels.
     keep : {"usual", "all", "nothing"}
         Whether relevance is kept, and with it the rows.
+    reading : Reading or None
+        How columns are read for a network that there was, which is told here once and not by the network.
     """
 
     network: Neuralized
@@ -59,6 +62,7 @@ class Explainer:
     labels: str | None = None
     fidelity: Fidelity | None = None
     keep: str = "usual"
+    reading: Reading | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -72,9 +76,14 @@ class Explainer:
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What the network takes of rows of the table."""
-        if self.plan is None:
-            return frame[[name for name in self.network.feature_names if name in frame.columns]]
-        return self.plan.apply(frame)
+        return self.read(frame)[0]
+
+    def read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[Unknown]]:
+        """The same, with notes, and what a network that there was does not know."""
+        if self.plan is not None:
+            return self.plan.apply(frame), [], []
+        known = frame[[name for name in self.network.feature_names if name in frame.columns]]
+        return (known, [], []) if self.reading is None else self.reading.read(known)
 
     def given(self, frame: pd.DataFrame) -> NDArray | None:
         """The labels of rows of the table, if they are given."""
@@ -92,7 +101,11 @@ class Explainer:
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain rows of the table."""
-        features = self.features(frame).set_axis(self.names(frame), axis=0)
+        return self.explain_features(self.features(frame), frame)
+
+    def explain_features(self, features: pd.DataFrame, frame: pd.DataFrame) -> Explanation:
+        """Explain what the network takes of rows of the table."""
+        features = features.set_axis(self.names(frame), axis=0)
         source = None if self.labels is None else f"column '{self.labels}'"
         return explain_rows(
             self.network,
@@ -135,11 +148,16 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     moments: Any = None
     files: dict[str, str] = {}
     told: list[str] = []
+    strange: dict[str, Unknown] = {}
     disagreeing = 0
     for number, (first, frame) in enumerate(block.frames(state.columns)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            part = state.explain(frame)
+            features, notes, unknown = state.read(frame)
+            part = state.explain_features(features, frame)
+        for one in unknown:
+            strange[one.column] = strange[one.column] + one if one.column in strange else one
+        told += notes
         told += [" ".join(str(one.message).split()) for one in caught]
         own = ClusterMoments.of(part, first, MEMBERS)
         moments = own if moments is None else moments + own
@@ -152,6 +170,7 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
         "files": files,
         "sums": {name: sum_of(state.folder / name) for name in files},
         "notes": list(dict.fromkeys(told)),
+        "unknown": strange,
         "disagreeing": disagreeing,
     }
 
@@ -242,7 +261,7 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Any rows, also none, with the columns of the network.
+        Any rows, also none, with the columns of the network; others are left out.
     network : Neuralized
         ``wc.load("result/model.npz")``, or ``wc.neuralize(model, background)``.
     id_column : str, optional
@@ -269,8 +288,7 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
         return _lines_of(frame, network)
     if id_column not in frame.columns:
         raise ValueError(unknown_column(id_column, frame.columns))
-    is_feature = network.named and id_column in network.feature_names
-    lines = _lines_of(frame if is_feature else frame.drop(columns=id_column), network)
+    lines = _lines_of(frame if network.named else frame.drop(columns=id_column), network)
     if id_column in lines.columns:
         raise ValueError(
             f"id_column='{id_column}' is what a column of the result is called: give it another name."
@@ -286,7 +304,9 @@ def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
         parts = (nobody, nobody, nothing, nothing)
         values = np.empty((0, len(columns)))
     else:
-        found = explain_rows(network, read_input(frame))
+        # Whoever maps it over blocks would be told once for each.
+        known = set(network.feature_names) if network.named else set(frame.columns)
+        found = explain_rows(network, read_input(frame[[name for name in frame.columns if name in known]]))
         columns = found.feature_names
         parts = (found.clusters, found.competitors, found.evidence, found.base_values)
         values = np.asarray(found.values)

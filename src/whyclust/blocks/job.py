@@ -11,6 +11,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from whyclust.saving.registry import saved
 # Where a job is while it is not finished, in the folder of its results.
 UNFINISHED = "unfinished"
 MANIFEST = "manifest.json"
+# Where rows of CSV files are kept as Parquet.
+STAGED = "staged"
 # Seconds between two writes of the manifest: parts tell of themselves meanwhile.
 _OFTEN = 5.0
 
@@ -91,8 +94,11 @@ class Job:
         self.results: dict[str, str] = {}
         self._parts: dict[str, dict[str, str]] = {}
         self._written = 0.0
+        self._goes_on = self._refused = False
         known = read_manifest(self.folder / MANIFEST)
-        if known is not None:
+        if known is not None and (known.get("refused") or not self._has_parts(known)):
+            self._clear(known)
+        elif known is not None:
             if not resume:
                 raise ValueError(
                     f"'{self.folder}' holds a job that was not finished: --resume goes on with it; take the "
@@ -102,6 +108,7 @@ class Job:
             self._parts, self.results = known["parts"], known.get("results", {})
             for stage in [self.folder, *(one for one in self.folder.iterdir() if one.is_dir())]:
                 clear_leftovers(stage)
+            self._goes_on = True
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(
                 f"'{self.folder}' is there and holds no manifest that can be read: take it away, or name "
@@ -109,6 +116,32 @@ class Job:
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write_manifest()
+
+    def _has_parts(self, known: Mapping[str, Any]) -> bool:
+        """Whether anything was computed; the manifest may not tell of the last parts."""
+        return bool(known["parts"]) or any(self.folder.rglob("*.npz"))
+
+    def _clear(self, known: Mapping[str, Any]) -> None:
+        """Take away what no job goes on with; rows of CSV files are those of any job of these files."""
+        same = all(known["defined"].get(key) == self.defined.get(key) for key in ("files", "version"))
+        for one in self.folder.iterdir():
+            if one.is_dir() and not (same and one.name == STAGED):
+                shutil.rmtree(one)
+
+    @contextmanager
+    def may_be_refused(self) -> Iterator[None]:
+        """What is refused before its first result would be refused again: nobody goes on with it."""
+        try:
+            yield
+        except ValueError:
+            if not self._goes_on and not any(self.folder.glob("*.npz")):
+                self._refused = True
+                # Workers may still write into folders of stages: whoever comes next takes these away.
+                if any(one.is_dir() for one in self.folder.iterdir()):
+                    self.write_manifest()
+                else:
+                    self.finish()
+            raise
 
     # --- parts ---------------------------------------------------------------------------------
 
@@ -200,6 +233,7 @@ class Job:
             "defined": self.defined,
             "parts": self._parts,
             "results": self.results,
+            **({"refused": True} if self._refused else {}),
         }
         return {**told, "sha256": digest_of_json(told)}
 

@@ -120,4 +120,7 @@ def certificate(fitted: Fidelity, clusters: NDArray, counts: Mapping[Any, int], 
         held_out = np.where(given > 0, both / given, fitted.held_out)
         precision = np.where(assigned > 0, both / assigned, np.where(given > 0, 1.0, fitted.precision))
     sizes = np.array([counts[label] for label in fitted.clusters.tolist()])
-    return Fidelity(fitted.clusters, sizes, fitted.in_sample, held_out, precision, fitted.noise)
+    unseen = f"all {others[0].sum():,} other rows"
+    if not given.all():
+        unseen += ", and cross-validation where a label has none"
+    return Fidelity(fitted.clusters, sizes, fitted.in_sample, held_out, precision, fitted.noise, unseen)

@@ -13,6 +13,7 @@ import numpy as np
 
 from whyclust._checks import counted
 from whyclust.blocks.explaining import MEMBERS
+from whyclust.blocks.parts import folder_of_parts
 from whyclust.explaining.explain import explain
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import read_input, without_unknown
@@ -27,6 +28,8 @@ from whyclust.telling.summary import Summary, summary_of
 
 # What is the same for all rows, and so for all blocks.
 _ASKED = ("cluster", "against", "rule", "groups", "feature_names", "names", "absent")
+
+_NO_ROWS = "X has no rows, or no row fits the mask that chose them: choose others, expected one at least."
 
 # What is told of rows as clusters, and not as numbers.
 _CLUSTERS = ("clusters", "competitors")
@@ -81,13 +84,18 @@ class LazyExplanation:
         raise AttributeError(f"LazyExplanation has no attribute '{name}'.")
 
     def __getitem__(self, rows: Any) -> LazyExplanation:
-        """Some of the rows, as dask chooses them: a slice or a mask of an array, a mask of a frame."""
+        """Some of the rows, as dask chooses them: a slice or a mask of an array, a mask of a frame.
+
+        A mask may come from the explanation: ``explanation[explanation.evidence > 5]``.
+        """
         lazy = hasattr(rows, "dask")
         if isinstance(rows, (int, np.integer)) or (hasattr(self.data, "columns") and not lazy):
             raise TypeError(
                 "Rows of an explanation that is not computed are chosen by a mask of dask, or from an array "
                 "by a slice: for others use compute() first, such as explanation.compute()[:5]."
             )
+        if hasattr(self.data, "columns") and not hasattr(rows, "to_dask_array"):
+            return replace(self, data=_masked(self.data, rows))
         return replace(self, data=self.data[rows])
 
     # --- arrays of dask --------------------------------------------------------------------------
@@ -138,7 +146,10 @@ class LazyExplanation:
 
     def compute(self) -> Explanation:
         """All rows in memory."""
-        return Explanation.concat(list(self))
+        parts = list(self)
+        if not parts:
+            raise ValueError(_NO_ROWS)
+        return Explanation.concat(parts)
 
     def summary(self) -> Summary:
         """What sets each cluster apart, from two passes over the blocks; rows are not kept."""
@@ -153,17 +164,19 @@ class LazyExplanation:
         Parameters
         ----------
         folder : str or pathlib.Path
-            Made if it is not there; files of the same names are replaced.
+            Made if it is not there. What was saved there before is replaced, all of it, and a folder with
+            anything else in it is refused.
         """
         import dask
         from dask import delayed
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         writing = delayed(_written)
-        paths = [folder / f"part-{number:06d}.parquet" for number in range(self.n_blocks)]
-        dask.compute(*(writing(part, path) for part, path in zip(self._parts(), paths, strict=True)))
-        return folder
+        with folder_of_parts(Path(folder)) as made:
+            paths = [made / f"part-{number:06d}.parquet" for number in range(self.n_blocks)]
+            pairs = zip(self._parts(), paths, strict=True)
+            if not any(dask.compute(*(writing(part, path) for part, path in pairs))):
+                raise ValueError(_NO_ROWS)
+        return Path(folder)
 
     # --- blocks ----------------------------------------------------------------------------------
 
@@ -186,7 +199,7 @@ class LazyExplanation:
         # Rows that dask makes up may hold categories that the model refuses.
         found = next(iter(self), None)
         if found is None:
-            raise ValueError("X has no rows, expected one at least.")
+            raise ValueError(_NO_ROWS)
         return found[:1]
 
     def _known_lengths(self) -> list[float]:
@@ -219,6 +232,31 @@ def chunks_of(data: Any) -> list[Any]:
     return list(data.to_delayed())
 
 
+def _masked(frame: Any, mask: Any) -> Any:
+    """The rows of a frame that a mask keeps, by their places: a mask that is an array has no index."""
+    import dask.dataframe as dd
+
+    if mask.ndim != 1 or mask.dtype != bool or mask.npartitions != frame.npartitions:
+        raise ValueError(
+            f"found an array of {mask.dtype} in {counted(mask.npartitions, 'block')} to choose rows by, "
+            f"expected a mask in {counted(frame.npartitions, 'block')}, as the rows are: take one of the "
+            "explanation, such as explanation.evidence > 0, or of the frame."
+        )
+    kept = dd.from_dask_array(mask)
+    return frame.map_partitions(
+        _kept, kept, meta=frame, align_dataframes=False, enforce_metadata=False, clear_divisions=True
+    )
+
+
+def _kept(rows: Any, mask: Any) -> Any:
+    if len(mask) != len(rows):
+        raise ValueError(
+            f"a block of the mask has {len(mask)} entries and {counted(len(rows), 'row')}, expected one for "
+            "each row: take a mask of the explanation or of its frame."
+        )
+    return rows[np.asarray(mask)]
+
+
 def _explained(network: Neuralized, rows: Any, asked: dict[str, Any], block: str) -> Explanation | None:
     """The explanation of a block; None where it has no rows."""
     if not len(rows):
@@ -241,10 +279,12 @@ def _typical(part: Explanation | None, first: int, members: int, known: ClusterM
     return None if part is None else TypicalRows.of(part, known, first, members)
 
 
-def _written(part: Explanation | None, path: Path) -> None:
+def _written(part: Explanation | None, path: Path) -> bool:
+    """Write a part; whether there was one."""
     if part is not None:
         values = np.asarray(part.values).astype(np.float32, order="F")
         save(replace(part, values=values).without_data(), path)
+    return part is not None
 
 
 def _evidence(network: Neuralized, rows: Any) -> EvidenceMoments | None:
@@ -258,7 +298,7 @@ def _total(parts: Iterable[Any]) -> Any:
     """The sum of what the blocks have that have rows."""
     found = [part for part in parts if part is not None]
     if not found:
-        raise ValueError("X has no rows, expected one at least.")
+        raise ValueError(_NO_ROWS)
     return reduce(add, found)
 
 

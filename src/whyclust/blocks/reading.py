@@ -66,17 +66,24 @@ class BlockReading:
         return found
 
 
-def _read(column: Any, spelling: Spelling) -> tuple[NDArray, dict[str, int]]:
-    """The numbers of a column, NaN for gaps, and the texts that are none, with how often each is there."""
+def _coded(column: Any) -> Any:
+    """A column with each of its texts once; None for a column of numbers."""
     import pyarrow as pa
 
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     column = column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
-    kind = column.type
-    if not (pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if pa.types.is_dictionary(column.type):
+        return column
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return column.dictionary_encode() if is_text else None
+
+
+def _read(column: Any, spelling: Spelling) -> tuple[NDArray, dict[str, int]]:
+    """The numbers of a column, NaN for gaps, and the texts that are none, with how often each is there."""
+    coded = _coded(column)
+    if coded is None:
         numbers = pd.Series(column.to_pandas()).to_numpy(dtype=np.float64, na_value=np.nan)
         return spelling.without_gaps(numbers), {}
-    coded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
     words = coded.dictionary
     codes = coded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
     # Numbers that stand for a gap are told apart from texts that do.
@@ -88,6 +95,24 @@ def _read(column: Any, spelling: Spelling) -> tuple[NDArray, dict[str, int]]:
         if counts[place]
     }
     return np.append(spelling.without_gaps(written), np.nan)[codes], odd
+
+
+def _beside(column: Any, spelling: Spelling) -> dict[str, str]:
+    """Entries with another unit or currency than that of the column, the first of each."""
+    import pyarrow.compute as pc
+
+    coded = _coded(column) if spelling.unit or spelling.currency else None
+    if coded is None:
+        return {}
+    unusual = coded.dictionary.filter(pc.invert(pc.match_substring_regex(coded.dictionary, _usual(spelling))))
+    found: dict[str, str] = {}
+    for word in unusual.to_pylist():
+        entry = entry_of(word)
+        if entry is not None:
+            for one, own in ((entry.unit, spelling.unit), (entry.currency, spelling.currency)):
+                if one not in ("", own):
+                    found.setdefault(one, word)
+    return found
 
 
 def _written(words: Any, spelling: Spelling) -> NDArray:
@@ -129,40 +154,47 @@ class ReadFacts:
         many.
     n_odd : dict of str to int
         How many entries are neither numbers nor words for gaps.
+    beside : dict of str to dict
+        Entries of each column beside whose numbers stands something else than beside the others: one for each
+        unit and currency.
     """
 
     known: BlockFacts
     odd: dict[str, dict[str, int]]
     n_odd: dict[str, int]
+    beside: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def to_parts(self) -> dict[str, Any]:
         """As files keep it."""
-        return {**self.known.to_parts(), "odd": self.odd, "n_odd": self.n_odd}
+        return {**self.known.to_parts(), "odd": self.odd, "n_odd": self.n_odd, "beside": self.beside}
 
     @classmethod
     def of_parts(cls, parts: dict[str, Any]) -> ReadFacts:
         """From what a file has kept."""
-        return cls(BlockFacts.of_parts(parts), parts["odd"], parts["n_odd"])
+        return cls(BlockFacts.of_parts(parts), parts["odd"], parts["n_odd"], parts["beside"])
 
 
 def block_read_facts(block: Block, state: BlockReading) -> dict[str, Any]:
     """The stage: facts of columns as they are read, and what is no number in them."""
     found = []
     for first, batch in replace(block, reading=None).batches(list(state.spellings)):
-        numbers, odd, n_odd = {}, {}, {}
+        numbers, odd, n_odd, beside = {}, {}, {}, {}
         for name, spelling in state.spellings.items():
             numbers[name], odd[name] = _read(batch.column(name), spelling)
+            beside[name] = _beside(batch.column(name), spelling)
             n_odd[name] = sum(count for word, count in odd[name].items() if not _is_gap(word))
         frame = pd.DataFrame(numbers, index=pd.RangeIndex(first, first + batch.num_rows))
-        found.append(ReadFacts(facts_of(frame, list(numbers), first), odd, n_odd))
+        found.append(ReadFacts(facts_of(frame, list(numbers), first), odd, n_odd, beside))
     return total_read(found).to_parts()
 
 
 def total_read(parts: Iterable[ReadFacts]) -> ReadFacts:
     """What is known of all of them, in their order."""
-    known, odd, n_odd = [], {}, {}  # type: ignore[var-annotated]
+    known, odd, n_odd, beside = [], {}, {}, {}  # type: ignore[var-annotated]
     for part in parts:
         known.append(part.known)
+        for name, found in part.beside.items():
+            beside[name] = {**found, **beside.get(name, {})}
         n_odd = merge(n_odd, part.n_odd)
         for name, words in part.odd.items():
             both = merge(odd.get(name, {}), words)
@@ -170,7 +202,7 @@ def total_read(parts: Iterable[ReadFacts]) -> ReadFacts:
             order = sorted(both, key=lambda word: entry_of(word) is None)
             kept = set(order[:MOST_ODD])
             odd[name] = {word: count for word, count in both.items() if word in kept}
-    return ReadFacts(total(known), odd, n_odd)
+    return ReadFacts(total(known), odd, n_odd, beside)
 
 
 def _is_gap(word: str) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whyclust.blocks.finding import CSV, PARQUET, files_of, marks_of, unreadable
 from whyclust.blocks.partitions import Key, filled, keys_of, with_keys
-from whyclust.columns.plan import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,16 +25,6 @@ BATCH_NUMBERS = 5_000_000
 COLUMN_BYTES = 1 << 18
 # Rows that are read at a time on the way to the last one.
 LAST_ROWS = 10_000
-PARQUET, ARROW, CSV = "Parquet", "Arrow", "CSV"
-KINDS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".feather": ARROW,
-    ".arrow": ARROW,
-    ".ipc": ARROW,
-    ".csv": CSV,
-    ".tsv": CSV,
-}
 
 
 @dataclass(frozen=True)
@@ -209,22 +199,6 @@ class Source:
         return self.n_rows * len(self.columns)
 
 
-def files_of(paths: Sequence[Path]) -> tuple[list[Path], str] | None:
-    """The files that are meant, and their kind; None where one cannot be read by block."""
-    found: list[Path] = []
-    for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found += [one for one in inside if one.is_file() and not one.name.startswith((".", "_"))]
-    kinds = {KINDS.get(path.suffix.lower()) for path in found}
-    return (found, str(kinds.pop())) if len(kinds) == 1 and None not in kinds else None
-
-
-def marks_of(files: Sequence[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Each file's whole path, its bytes, and when it was last changed: what tells files from others."""
-    told = [(path.resolve(), path.stat()) for path in files]
-    return tuple((str(path), about.st_size, about.st_mtime_ns) for path, about in told)
-
-
 def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
     """Cut files into blocks, from what their ends say: no row is read.
 
@@ -251,11 +225,7 @@ def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
         raise ValueError(f"'{missing[0]}' does not exist: check the name and the folder.")
     found = files_of(paths)
     if found is None:
-        named = listed([f"'{path}'" for path in paths])
-        raise ValueError(
-            f"{named} cannot be read by block: expected Parquet, "
-            "Feather/Arrow or CSV files, or a folder with one kind of them."
-        )
+        raise ValueError(unreadable(paths))
     files, kind = found
     marks, keys = marks_of(files), keys_of(paths, files, kind)
     if kind == CSV:

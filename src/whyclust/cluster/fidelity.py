@@ -31,12 +31,14 @@ class Fidelity:
     in_sample : ndarray of shape (n_clusters,)
         Share of each label's rows that the surrogate gives the same label.
     held_out : ndarray of shape (n_clusters,)
-        The same for rows that the surrogate had not seen, by cross-validation.
+        The same for rows that the surrogate had not seen.
     precision : ndarray of shape (n_clusters,)
         Of the unseen rows that the surrogate assigns to a label, the share that has it; 1 where it
         assigns none.
     noise : object or None
         The label of rows in no cluster, where there are any.
+    unseen : str
+        What the rows were that it had not seen, in words.
     """
 
     clusters: NDArray
@@ -45,6 +47,7 @@ class Fidelity:
     held_out: NDArray
     precision: NDArray
     noise: Any = None
+    unseen: str = "cross-validation"
 
     @property
     def overall_in_sample(self) -> float:
@@ -92,7 +95,7 @@ class Fidelity:
         """Say it in words: how far it agrees, then the labels that it reproduces less well, a line each."""
         return [
             f"The surrogate that stands for the given labels agrees with {self.overall_held_out:.1%} of them "
-            f"on rows it had not seen (cross-validation), and with {self.overall_in_sample:.1%} on the rows "
+            f"on rows it had not seen ({self.unseen}), and with {self.overall_in_sample:.1%} on the rows "
             "it was fitted to.",
             *self.reservations(),
         ]

@@ -71,7 +71,8 @@ def _too_large(files: Sequence[Path]) -> str | None:
     """Why a table does not fit into memory; None where it does, or cannot be read by block."""
     if any(not file.exists() for file in files):
         return None
-    from whyclust.blocks.source import CSV, files_of, find_source, memory_of_machine
+    from whyclust.blocks.finding import CSV, files_of
+    from whyclust.blocks.source import find_source, memory_of_machine
 
     found = files_of(files)
     if found is None:

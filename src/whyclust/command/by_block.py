@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from whyclust._checks import counted
+from whyclust.blocks import source as blocks
 from whyclust.blocks.engines import Engine
 from whyclust.blocks.explaining import (
     MEMBERS,
@@ -23,23 +24,27 @@ from whyclust.blocks.explaining import (
     block_rows,
     block_typical,
 )
-from whyclust.blocks.job import Job, digest_of
+from whyclust.blocks.finding import files_of, marks_of
+from whyclust.blocks.job import STAGED, Job, digest_of
 from whyclust.blocks.lock import locked
-from whyclust.blocks.source import Source, files_of, find_source, marks_of
+from whyclust.blocks.source import Source, find_source
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
 from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
 from whyclust.command.by_block_planning import gathered, plan_blocks
 from whyclust.command.clusterers import check
+from whyclust.command.new_rows import unused_note
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
+from whyclust.moments.merging import merge
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
+from whyclust.tables.reading import Unknown
 from whyclust.telling.summary import Summary, summary_of
 
 Progress = Callable[[str], None]
@@ -110,7 +115,7 @@ def explain_by_block(
     choosing_k.check(options.k_by)
     check_results(out, audit=asked.audit)
     _refuse_inside(out, paths)
-    found = files_of(paths)
+    found = files_of([path for path in paths if path.exists()])
     defined = {
         "options": asdict(options),
         "asked": {**asdict(asked), "names": {str(key): name for key, name in asked.names.items()}},
@@ -122,13 +127,16 @@ def explain_by_block(
         if resume and (finished := already_finished(out, defined)) is not None:
             return finished
         job = Job(out, defined, resume=resume)
-        progress("Reading the table")
-        source = find_source(paths, staged=job.folder / "staged")
-        if source.n_rows < 2:
-            raise ValueError(f"found {source.n_rows} row(s) to cluster, expected at least two.")
-        if network is None:
-            return _fitted(job, source, engine, options, asked, progress)
-        return _by_model(job, source, engine, options, asked, network, called, progress)
+        with job.may_be_refused():
+            progress("Reading the table")
+            source = find_source(paths, staged=job.folder / STAGED)
+            if source.n_rows < 2:
+                raise ValueError(f"found {source.n_rows} row(s) to cluster, expected at least two.")
+            if network is None:
+                begun = _fitted(job, source, engine, options, asked, progress)
+            else:
+                begun = _by_model(job, source, engine, options, asked, network, called)
+        return _explained(job, begun, engine, options, asked, progress)
 
 
 def _refuse_inside(out: Path, paths: Sequence[Path]) -> None:
@@ -140,9 +148,31 @@ def _refuse_inside(out: Path, paths: Sequence[Path]) -> None:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A job whose rows can be explained.
+
+    Attributes
+    ----------
+    source : Source
+        Without rows of totals, with texts as numbers.
+    explainer : Explainer
+    fit : BlockFit
+    sample : pandas.DataFrame
+        Drawn rows.
+    notes : list of str
+    """
+
+    source: Source
+    explainer: Explainer
+    fit: BlockFit
+    sample: pd.DataFrame
+    notes: list[str]
+
+
 def _fitted(
     job: Job, source: Source, engine: Engine, options: Options, asked: Asked, progress: Progress
-) -> Found:
+) -> Begun:
     options = _checked(options, source)
     planned = plan_blocks(job, source, options, engine)
     source, plan, sample = planned.source, planned.plan, planned.sample
@@ -159,7 +189,7 @@ def _fitted(
         parts = job.run("beta", block_evidence, source.blocks, explainer, engine)
         evidence: EvidenceMoments = reduce(add, parts)
         explainer = replace(explainer, network=replace(fit.network, beta=evidence.stiffness()))
-    return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
+    return Begun(source, explainer, fit, sample, notes)
 
 
 def _checked(options: Options, source: Source) -> Options:
@@ -178,8 +208,7 @@ def _by_model(
     asked: Asked,
     network: Neuralized,
     called: str,
-    progress: Progress,
-) -> Found:
+) -> Begun:
     lacking = [name for name in network.feature_names if name not in source.columns]
     if not network.named or lacking:
         which = f"the column '{lacking[0]}'" if network.named else "names of columns, which the model has not"
@@ -190,15 +219,24 @@ def _by_model(
     read = tuple(dict.fromkeys([*network.feature_names, *beside]))
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
-    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
+    explainer = Explainer(
+        replace(network, reading=None),
+        None,
+        job.folder,
+        options.id_column,
+        keep=asked.keep,
+        reading=network.reading,
+    )
     fit = BlockFit(
         network,
         len(network.clusters),
         headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
         told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
     )
-    notes = [*_notes(source, len(sample), engine), *told]
-    return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
+    unused = [f"'{name}'" for name in source.columns if name not in {*read, *source.index}]
+    if unused:
+        told = [*told, unused_note(unused)]
+    return Begun(source, explainer, fit, sample, [*_notes(source, len(sample), engine), *told])
 
 
 def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
@@ -208,7 +246,8 @@ def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
     workers = getattr(engine, "workers", 1)
     if n_blocks < workers:
         how += (
-            f" A block is computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
+            f" A block is {blocks.BLOCK_NUMBERS:,} numbers (rows times columns) or a larger row group, and "
+            f"is computed by one worker, so {counted(n_blocks, 'worker')} of {workers} "
             f"{'was' if n_blocks == 1 else 'were'} used."
         )
     if n_drawn == source.n_rows:
@@ -221,24 +260,16 @@ def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:
 
 
 def _explained(
-    job: Job,
-    source: Source,
-    engine: Engine,
-    options: Options,
-    asked: Asked,
-    explainer: Explainer,
-    fit: BlockFit,
-    notes: list[str],
-    sample: pd.DataFrame,
-    progress: Progress,
+    job: Job, begun: Begun, engine: Engine, options: Options, asked: Asked, progress: Progress
 ) -> Found:
     """Explain every block, then summarise, then find what is typical, then write."""
+    source, explainer, fit, sample = begun.source, begun.explainer, begun.fit, begun.sample
     progress("Explaining every row")
     # Added up as they come: there may be thousands of parts.
     moments, told, disagreeing, sums = _total_of(
         job.run("explained", block_explained, source.blocks, explainer, engine)
     )
-    notes = [*notes, *told]
+    notes = [*begun.notes, *told]
     some = explainer.explain_again(sample.iloc[:MOST_NAMED]).with_names(asked.names)
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
     progress("Explaining: typical rows")
@@ -283,12 +314,15 @@ def _total_of(
     notes: dict[str, None] = {}
     disagreeing = 0
     sums: dict[str, str] = {}
+    strange: dict[str, Unknown] = {}
     for part in parts:
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
         disagreeing += part["disagreeing"]
         sums |= part["sums"]
-    return moments, list(notes), disagreeing, sums
+        strange = merge(strange, part["unknown"])
+    n_rows = sum(moments.size(one) for one in moments.clusters)
+    return moments, [*notes, *(one.describe(n_rows) for one in strange.values())], disagreeing, sums
 
 
 # Rows that tell what is the same of all: names, the question.

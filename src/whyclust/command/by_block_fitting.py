@@ -105,7 +105,7 @@ def fit_blocks(
     progress("Preparing the columns")
     prepared = Prepared(plan)
     matrix = prepared.of_frame(sample)
-    check_k(2 if options.k is None else options.k, matrix)
+    check_k(2 if options.k is None else options.k, matrix, drawn=len(matrix) < source.n_rows)
     k, choice, headlines = options.k, None, []
     if k is None:
         choice = job.once("choice", lambda: _chosen(matrix, options, progress))
@@ -233,7 +233,6 @@ def fit_block_labels(
     given = read_labels(drawn[name], f"column '{name}'")
     pipeline = surrogate_pipeline(preparation(plan), plan.apply(drawn), given, random_state=options.seed)
     network, fitted = neuralize(pipeline), pipeline[-1].fidelity_
-    notes: list[str] = []
     fidelity, headlines = fitted, fitted.sentences()
     if len(drawn) < source.n_rows:
         progress("Fitting a surrogate: other rows")
@@ -247,14 +246,10 @@ def fit_block_labels(
             f"every label. It agrees with {agree:.1%} of the labels of the other {others[0].sum():,} rows.",
             *fidelity.reservations(),
         ]
-        notes.append(
-            "Where this page says cross-validation, rows were meant that the surrogate was not fitted to: "
-            "here, all rows but the drawn ones."
-        )
     told = {
         "method": "given labels",
         "k_chosen_by": "labels",
         "seed": options.seed,
         "fitted_rows": len(drawn),
     }
-    return BlockFit(network, k, None, fidelity, headlines, notes, told)
+    return BlockFit(network, k, None, fidelity, headlines, told=told)

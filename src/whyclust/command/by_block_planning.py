@@ -167,10 +167,15 @@ def _read(
         for name, one in new.items():
             known[name] = (one, found)
             others = [word for word in in_other_units(found.odd[name]) if word not in shown.get(name, ())]
+            if others and turn == MOST_ROUNDS - 2:
+                but.append(name)
+            # What was read beside another unit is told as where it is drawn, or not read at all.
+            told = {*others, *found.beside.get(name, {}).values()}.difference(shown.get(name, ()))
+            if told:
+                shown.setdefault(name, []).extend(sorted(told))
             if others:
-                shown.setdefault(name, []).extend(others)
-                but += [name] if turn == MOST_ROUNDS - 2 else []
-            elif not one.gaps and too_odd(found, name):
+                continue
+            if not one.gaps and too_odd(found, name):
                 but.append(name)
             elif not one.gaps:
                 gaps[name] = found.known.gaps[name].gaps() if name in found.known.gaps else {}

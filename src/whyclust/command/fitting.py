@@ -152,8 +152,8 @@ def fit_labels(
     )
 
 
-def check_k(k: int, matrix: np.ndarray) -> None:
-    """Refuse so many clusters of these rows."""
+def check_k(k: int, matrix: np.ndarray, *, drawn: bool = False) -> None:
+    """Refuse so many clusters of these rows; `drawn` from a larger table, if they are."""
     if k < 2:
         raise ValueError(f"found k = {k}, expected at least 2: one cluster leaves nothing to explain.")
     # The first rows nearly always settle it; only else are all rows compared.
@@ -168,7 +168,9 @@ def check_k(k: int, matrix: np.ndarray) -> None:
         )
     if n_distinct <= k:
         raise ValueError(
-            f"found k = {k} but only {n_distinct} distinct rows: use a k below {n_distinct}, or more columns."
+            f"found k = {k} but only {n_distinct} distinct rows"
+            f"{' among those drawn from the table, in which clusters begin' if drawn else ''}: use a k below "
+            f"{n_distinct}, or more columns."
         )
 
 

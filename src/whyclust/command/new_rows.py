@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,11 @@ def named_by(network: Neuralized, columns: Collection[str] | None = None) -> str
 def _column_told(note: str) -> str:
     """A note on what the model does not know in a column, without what it has for an example."""
     return re.sub(r"^(In [\d,]+ of [\d,]+ rows column '.*' holds) .*$", r"\1", note)
+
+
+def unused_note(names: Sequence[str]) -> str:
+    """Say which columns of new rows have no part in the model, by names in quotes."""
+    return f"Columns that the model does not use were left out: {listed(list(names))}."
 
 
 def explain_new_rows(
@@ -118,7 +123,7 @@ def explain_new_rows(
     known_of = {_column_told(note) for note in table.notes}
     told = [note for note in told if _column_told(note) not in known_of]
     if unused and network.named:
-        told.append(f"Columns that the model does not use were left out: {listed(unused)}.")
+        told.append(unused_note(unused))
     notes = list(dict.fromkeys([*table.notes, *rows.notes, *told]))
     computed = {
         "method": f"the model in {called}",

@@ -171,6 +171,9 @@ class Explanation(Answering, Showing):
     @property
     def cluster_names(self) -> dict[Any, str]:
         """A short name for each cluster that is explained: the user's, or one proposed from its columns."""
+        own = self.in_order(np.unique(self.clusters))
+        if all(one in self.names for one in own):  # nothing is to be proposed
+            return {one: self.names[one] for one in own}
         return {one.cluster: one.name for one in self.summary()}
 
     def with_names(self, names: Mapping[Any, str]) -> Explanation:

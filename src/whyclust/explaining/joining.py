@@ -95,5 +95,7 @@ def _data(parts: list[Any]) -> Any:
     if sp.issparse(parts[0]):
         return sp.csr_array(sp.vstack(parts))
     if any(isinstance(part, RowsLeftOut) for part in parts):
-        return RowsLeftOut(sum(len(part) for part in parts), parts[0].shape[1])
+        names = {part.named_by if isinstance(part, RowsLeftOut) else None for part in parts}
+        named_by = names.pop() if len(names) == 1 else None
+        return RowsLeftOut(sum(len(part) for part in parts), parts[0].shape[1], named_by)
     return np.concatenate(parts)

@@ -23,10 +23,13 @@ class RowsLeftOut:
     Attributes
     ----------
     n_rows, n_columns : int
+    named_by : str or None
+        The column that named the rows, where that is known.
     """
 
     n_rows: int
     n_columns: int
+    named_by: str | None = None
     left_out: ClassVar[bool] = True
 
     @property
@@ -40,7 +43,7 @@ class RowsLeftOut:
     def __getitem__(self, chosen: Any) -> RowsLeftOut:
         if isinstance(chosen, tuple):
             self._refuse()
-        return RowsLeftOut(len(np.arange(self.n_rows)[chosen]), self.n_columns)
+        return RowsLeftOut(len(np.arange(self.n_rows)[chosen]), self.n_columns, self.named_by)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self._refuse()
@@ -53,14 +56,16 @@ class RowsLeftOut:
 
     def _refuse(self) -> NoReturn:
         raise ValueError(
-            "This explanation was saved without its rows: give them back with ex.with_data(rows), or write "
-            "the file with them (--with-data)."
+            "This explanation was saved without its rows: give them back with ex.with_data(rows). The "
+            "command line keeps them with --with-data."
         )
 
 
 def without_data(explanation: Explanation) -> Explanation:
     """The same explanation, without its rows."""
-    return replace(explanation, data=RowsLeftOut(*explanation.shape))
+    name = getattr(getattr(explanation.data, "index", None), "name", None)
+    name = name if isinstance(name, str) else None
+    return replace(explanation, data=RowsLeftOut(*explanation.shape, name))
 
 
 def with_data(explanation: Explanation, data: Any) -> Explanation:
@@ -72,6 +77,9 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
             raise ValueError(
                 f"data has no column {lacking[0]!r}: pass the rows that were explained, with all columns."
             )
+        named_by = explanation.data.named_by if isinstance(explanation.data, RowsLeftOut) else None
+        if named_by in data.columns and len(data) == len(explanation):
+            data = _named(data, named_by, explanation.index)
         data = _in_rows(data[names], explanation.index)
     else:
         data = np.asarray(data)
@@ -80,6 +88,19 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
         n_rows, n_columns = explanation.shape
         raise ValueError(f"data is {found}, expected the {n_rows} × {n_columns} that were explained.")
     return replace(explanation, data=data)
+
+
+def _named(data: Any, name: str, index: NDArray) -> Any:
+    """The rows under the names that a column gives them; a row without one has the explanation's."""
+    ids = data[name].astype(object)
+    ids = ids.where(ids.notna(), index)
+    if list(ids) != list(index) and not (ids.is_unique and set(ids) == set(index)):
+        other = next(one for one, own in zip(ids, index, strict=True) if one != own)
+        raise ValueError(
+            f"column {name!r} of data has other rows than the explanation (such as {other!r}, and "
+            f"{index[0]!r} here): pass the rows that were explained."
+        )
+    return data.set_axis(ids.to_numpy(), axis=0)
 
 
 def _in_rows(data: Any, index: NDArray) -> Any:

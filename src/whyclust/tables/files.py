@@ -240,6 +240,9 @@ def _from_arrow(table: Any) -> Table:
     # A stored index with a name (or of strings) identifies rows, so it becomes a column again.
     if isinstance(frame.index, pd.RangeIndex):
         return Table(frame)
+    # One that only counted rows, of which some were left out, is none.
+    if frame.index.names == [None] and pd.api.types.is_integer_dtype(frame.index.dtype):
+        return Table(frame.reset_index(drop=True))
     taken = [name for name in dict.fromkeys(frame.index.names) if name in frame.columns]
     frame.index.names = [f"{name} (index)" if name in taken else name for name in frame.index.names]
     notes = [

@@ -124,6 +124,17 @@ def read_signs(
     return {column.position: column.numbers(meaning).reindex(frame.index) for column, meaning in found}, notes
 
 
+def is_written(text: str, comma: bool) -> bool:
+    """Whether a text is a number with a decimal comma, or with a decimal point.
+
+    >>> is_written("6.1", True), is_written("175,5", False), is_written("1,250", True)
+    (False, False, True)
+    """
+    if comma:
+        return DECIMAL_COMMA.fullmatch(text) is not None
+    return DECIMAL_POINT.fullmatch(text) is not None or THOUSANDS_COMMA.fullmatch(text) is not None
+
+
 def _points_alone(
     frame: pd.DataFrame, with_points: list[_Column], names: list[str]
 ) -> tuple[dict[int, pd.Series], list[str]]:

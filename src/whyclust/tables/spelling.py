@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whyclust.saving.registry import saved
 from whyclust.tables.entries import GAPS, MAGNITUDES, Entry, counts_ones, entry_of
-from whyclust.tables.signs import DECIMAL_COMMA, DECIMAL_POINT, THOUSANDS_COMMA
+from whyclust.tables.signs import is_written
 from whyclust.tables.units import conversions, currencies_in
 
 # What pandas takes for a gap in a file, in small letters; and the question mark, as in `delimited`.
@@ -126,7 +126,7 @@ class Spelling:
         """
         found = (self._bare(text) for text in texts if text.strip().lower() not in NO_ENTRY)
         written = [one[0] for one in found if one is not None]
-        comma, point = (all(_is_written(one, mark) for one in written) for mark in (True, False))
+        comma, point = (all(is_written(one, mark) for one in written) for mark in (True, False))
         return comma if comma != point else None
 
     def read(self, texts: Sequence[str]) -> tuple[NDArray, NDArray]:
@@ -272,15 +272,9 @@ def _comma(known: list[tuple[Entry, float]], counts: bool) -> bool | None:
 
 def _fitting(written: list[str], comma: bool) -> bool:
     """The decimal mark that was kept, unless only the other one is possible for all."""
-    if all(_is_written(one, comma) for one in written):
+    if all(is_written(one, comma) for one in written):
         return comma
-    return not comma if all(_is_written(one, not comma) for one in written) else comma
-
-
-def _is_written(text: str, comma: bool) -> bool:
-    if comma:
-        return DECIMAL_COMMA.fullmatch(text) is not None
-    return DECIMAL_POINT.fullmatch(text) is not None or THOUSANDS_COMMA.fullmatch(text) is not None
+    return not comma if all(is_written(one, not comma) for one in written) else comma
 
 
 def _number(text: str, comma: bool) -> float:
@@ -289,7 +283,7 @@ def _number(text: str, comma: bool) -> float:
     >>> _number("1.250,5", True), _number("1,250", False), _number("1,25", False)
     (1250.5, 1250.0, nan)
     """
-    if not _is_written(text, comma):
+    if not is_written(text, comma):
         return math.nan
     plain = text.replace(".", "").replace(" ", "").replace(",", ".") if comma else text.replace(",", "")
     try:

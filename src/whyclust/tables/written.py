@@ -19,7 +19,7 @@ from whyclust.columns.deciding import NUMERIC_SHARE, blemished
 from whyclust.tables.entries import GAPS, MAGNITUDES, Entry, counts_ones, entry_of
 from whyclust.tables.signs import read_signs
 from whyclust.tables.units import conversions, currencies_in
-from whyclust.tables.written_notes import currency_notes, dress_notes, unit_notes
+from whyclust.tables.written_notes import currency_notes, dress_notes, sign_notes, unit_notes
 
 # Entries that are looked at before all of them are, and how many of these must be numbers.
 _GLANCE, _MOSTLY = 40, 0.6
@@ -284,6 +284,8 @@ def read_numbers(
             if are_fractions(with_sign, plain[column.plain].to_numpy()):
                 numbers[position] = plain * np.where(column.plain, 100.0, 1.0)
                 fractions.append(position)
-    others = {position: column for position, column in texts.items() if position not in numbers}
     notes = dress_notes(kept, texts, numbers, names, fractions)
+    unread = {position: column.known for position, column in dressed.items() if position not in kept}
+    notes += sign_notes(unread, names)
+    others = {name: column for name, column in texts.items() if name not in numbers and name not in unread}
     return numbers, [*told, *notes, *currency_notes(others, names), *unit_notes(others, names)]

@@ -10,6 +10,7 @@ import pandas as pd
 from whyclust.columns.deciding import NUMERIC_SHARE
 from whyclust.columns.plan import listed
 from whyclust.tables.entries import GAPS, Entry, entry_of
+from whyclust.tables.signs import is_written
 from whyclust.tables.units import currencies_in, is_unit
 
 if TYPE_CHECKING:
@@ -107,6 +108,27 @@ def gap_note(name: str, gaps: Mapping[str, int]) -> str:
     words: Iterable[str] = (f"'{word.strip()}' ({count})" for word, count in list(gaps.items())[:3])
     more = f" and {len(gaps) - 3} others" if len(gaps) > 3 else ""
     return f"Column '{name}' holds numbers but for {', '.join(words)}{more}; {MISSING}"
+
+
+def sign_notes(unread: Mapping[int, Mapping[str, Entry]], names: list[str]) -> list[str]:
+    """Say which columns have decimal points and decimal commas, each of which alone could be read.
+
+    >>> known = {text: entry_of(text) for text in ("170 cm", "6.1 ft", "175,5 cm")}
+    >>> sign_notes({0: known}, ["height"])[0].split(":")[0]
+    "Column 'height' holds decimal points ('6.1 ft') and decimal commas ('175,5 cm')"
+    """
+    notes = []
+    for position, known in unread.items():
+        point, comma = (
+            next((text.strip() for text, entry in known.items() if not is_written(entry.number, other)), None)
+            for other in (True, False)
+        )
+        if point and comma:
+            notes.append(
+                f"Column '{names[position]}' holds decimal points ('{point}') and decimal commas "
+                f"('{comma}'): it is not read as numbers. Write all of them with one of the two."
+            )
+    return notes
 
 
 def currency_notes(texts: Mapping[int, pd.Series], names: list[str]) -> list[str]:
