@@ -25,8 +25,7 @@ from whyclust.network.beta import EvidenceMoments
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import seal, seal_of, sum_of
 from whyclust.saving.files import load, save
-from whyclust.tables import Reading, unknown_column
-from whyclust.tables.reading import Unknown
+from whyclust.tables import unknown_column
 from whyclust.telling.lines import id_name, row_lines
 
 RELEVANCE, CLUSTERS = "relevance", "clusters"
@@ -42,7 +41,7 @@ class Explainer:
     ----------
     network : Neuralized
     plan : TablePlan or None
-        What becomes of the columns; None for a network that there was.
+        What becomes of the columns; None where the network itself reads them.
     folder : pathlib.Path
         Where files go, in folders of their own.
     id_column, labels : str or None
@@ -51,8 +50,6 @@ class Explainer:
         How well a surrogate reproduces the labels.
     keep : {"usual", "all", "nothing"}
         Whether relevance is kept, and with it the rows.
-    reading : Reading or None
-        How columns are read for a network that there was, which is told here once and not by the network.
     """
 
     network: Neuralized
@@ -62,7 +59,6 @@ class Explainer:
     labels: str | None = None
     fidelity: Fidelity | None = None
     keep: str = "usual"
-    reading: Reading | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -76,14 +72,9 @@ class Explainer:
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What the network takes of rows of the table."""
-        return self.read(frame)[0]
-
-    def read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[Unknown]]:
-        """The same, with notes, and what a network that there was does not know."""
-        if self.plan is not None:
-            return self.plan.apply(frame), [], []
-        known = frame[[name for name in self.network.feature_names if name in frame.columns]]
-        return (known, [], []) if self.reading is None else self.reading.read(known)
+        if self.plan is None:
+            return frame[[name for name in self.network.feature_names if name in frame.columns]]
+        return self.plan.apply(frame)
 
     def given(self, frame: pd.DataFrame) -> NDArray | None:
         """The labels of rows of the table, if they are given."""
@@ -101,11 +92,7 @@ class Explainer:
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain rows of the table."""
-        return self.explain_features(self.features(frame), frame)
-
-    def explain_features(self, features: pd.DataFrame, frame: pd.DataFrame) -> Explanation:
-        """Explain what the network takes of rows of the table."""
-        features = features.set_axis(self.names(frame), axis=0)
+        features = self.features(frame).set_axis(self.names(frame), axis=0)
         source = None if self.labels is None else f"column '{self.labels}'"
         return explain_rows(
             self.network,
@@ -148,16 +135,11 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     moments: Any = None
     files: dict[str, str] = {}
     told: list[str] = []
-    strange: dict[str, Unknown] = {}
     disagreeing = 0
     for number, (first, frame) in enumerate(block.frames(state.columns)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            features, notes, unknown = state.read(frame)
-            part = state.explain_features(features, frame)
-        for one in unknown:
-            strange[one.column] = strange[one.column] + one if one.column in strange else one
-        told += notes
+            part = state.explain(frame)
         told += [" ".join(str(one.message).split()) for one in caught]
         own = ClusterMoments.of(part, first, MEMBERS)
         moments = own if moments is None else moments + own
@@ -170,7 +152,6 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
         "files": files,
         "sums": {name: sum_of(state.folder / name) for name in files},
         "notes": list(dict.fromkeys(told)),
-        "unknown": strange,
         "disagreeing": disagreeing,
     }
 

@@ -39,12 +39,10 @@ from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
-from whyclust.moments.merging import merge
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
-from whyclust.tables.reading import Unknown
 from whyclust.telling.summary import Summary, summary_of
 
 Progress = Callable[[str], None]
@@ -219,14 +217,7 @@ def _by_model(
     read = tuple(dict.fromkeys([*network.feature_names, *beside]))
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
-    explainer = Explainer(
-        replace(network, reading=None),
-        None,
-        job.folder,
-        options.id_column,
-        keep=asked.keep,
-        reading=network.reading,
-    )
+    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
     fit = BlockFit(
         network,
         len(network.clusters),
@@ -314,15 +305,12 @@ def _total_of(
     notes: dict[str, None] = {}
     disagreeing = 0
     sums: dict[str, str] = {}
-    strange: dict[str, Unknown] = {}
     for part in parts:
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
         disagreeing += part["disagreeing"]
         sums |= part["sums"]
-        strange = merge(strange, part["unknown"])
-    n_rows = sum(moments.size(one) for one in moments.clusters)
-    return moments, [*notes, *(one.describe(n_rows) for one in strange.values())], disagreeing, sums
+    return moments, list(notes), disagreeing, sums
 
 
 # Rows that tell what is the same of all: names, the question.

@@ -142,9 +142,7 @@ def write_found(
     audited = job.kept("audited") or {"verdict": [], "audit_notes": [], "notes": []}
     notes = [*notes, *fit.notes, *audited["notes"]]
     names = {one.cluster: one.name for one in summary}
-    if plan is None:
-        network = replace(network, reading=explainer.reading)
-    else:
+    if plan is not None:
         reading = source.blocks[0].reading
         network = replace(network, reading=Reading.of(plan, {} if reading is None else reading.spellings))
     if not job.kept("moving"):

@@ -110,52 +110,6 @@ class ColumnReading:
         return numbers, unread
 
 
-@saved(name="UnknownEntries", alone=False)
-@dataclass(frozen=True)
-class Unknown:
-    """Entries of a column that the first table had not.
-
-    Attributes
-    ----------
-    column : str
-    what, becomes : str
-        What they are not, and what they count as, in words.
-    count : int
-    example : str
-        One of them; empty where all are gaps.
-    """
-
-    column: str
-    what: str
-    becomes: str
-    count: int
-    example: str
-
-    @classmethod
-    def of(cls, column: ColumnReading, given: pd.Series, unknown: NDArray) -> Unknown:
-        """From a column, and which of its entries they are."""
-        found = given[unknown]
-        # What is written there tells more than a gap.
-        is_gap = found.map(lambda value: pd.isna(value) or str(value).strip().lower() in NO_ENTRY)
-        example = "" if is_gap.all() else str(found.iloc[int(is_gap.to_numpy(dtype=bool).argmin())])[:40]
-        what, becomes = "something that the model does not know", "none of its values"
-        if not column.categories:
-            none = "no date" if column.kind == DATE else "no number"
-            what, becomes = f"{none} as the model's table had them", "missing"
-        return cls(column.name, what, becomes, int(unknown.sum()), example)
-
-    def __add__(self, other: Unknown) -> Unknown:
-        return replace(self, count=self.count + other.count, example=self.example or other.example)
-
-    def describe(self, n_rows: int) -> str:
-        """Say in a sentence how many of a table's rows have them."""
-        example = f"'{self.example}'" if self.example else "a gap"
-        return (
-            f"In {self.count:,} of {n_rows:,} rows column '{self.column}' holds {self.what} ({example}): it "
-            f"counts as {self.becomes}."
-        )
-
-
 @saved(alone=False)
 @dataclass(frozen=True)
 class Reading:
@@ -207,22 +161,17 @@ class Reading:
 
     def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         """The frame with its columns read as those of the first table, and notes on what is unknown."""
-        read, notes, unknown = self.read(frame)
-        return read, [*notes, *(one.describe(len(frame)) for one in unknown)]
-
-    def read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[Unknown]]:
-        """The same, with what is unknown in each column for itself: that of parts of a table adds up."""
         # Columns that are not there are told by whoever matches them.
         columns = [column for column in self.columns if column.name in frame.columns]
         columns, notes = _with_marks_of(columns, frame)
-        changed, strange = {}, []
+        changed = {}
         for column in columns:
             given = frame[column.name]
             found, unknown = column.apply(given)
             changed[column.name] = pd.Series(found, index=frame.index)
             if unknown.any():
-                strange.append(Unknown.of(column, given, unknown))
-        return replaced(frame, changed), notes, strange
+                notes.append(_unknown_note(column, given, unknown))
+        return replaced(frame, changed), notes
 
     def of_rows(self, table: InputTable) -> InputTable:
         """The same of rows that a network is given; notes are warned of."""
@@ -268,3 +217,16 @@ def _without_gap_words(column: pd.Series) -> pd.Series:
     plain = column.astype(object)
     empty = np.array([isinstance(value, str) and not value.strip() for value in plain], dtype=bool)
     return plain.mask(empty, np.nan)
+
+
+def _unknown_note(column: ColumnReading, given: pd.Series, unknown: NDArray) -> str:
+    found = given[unknown]
+    # What is written there tells more than a gap.
+    is_gap = found.map(lambda value: pd.isna(value) or str(value).strip().lower() in NO_ENTRY)
+    first = found.iloc[int(is_gap.to_numpy(dtype=bool).argmin())]
+    example = "a gap" if is_gap.all() else f"'{str(first)[:40]}'"
+    where = f"In {int(unknown.sum()):,} of {len(given):,} rows column '{column.name}' holds"
+    if column.categories:
+        return f"{where} something that the model does not know ({example}): it counts as none of its values."
+    what = "no date" if column.kind == DATE else "no number"
+    return f"{where} {what} as the model's table had them ({example}): it counts as missing."
