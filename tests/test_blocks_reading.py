@@ -322,8 +322,9 @@ def test_commas_of_a_file_mean_the_same_in_texts(tmp_path):
         Spelling(comma=False),
         Spelling(comma=False, currency="$", counts=True),
         Spelling(comma=False, magnitude="m"),
+        Spelling(comma=False, unit="%", fractions=True),
     ],
-    ids=lambda one: f"{one.currency}{one.unit}{one.magnitude}{one.comma}",
+    ids=lambda one: f"{one.currency}{one.unit}{one.magnitude}{one.comma}{one.fractions}",
 )
 def test_texts_at_once_are_texts_one_by_one(spelling):
     """What Arrow reads is what is read word by word, to the last digit."""
@@ -335,6 +336,8 @@ def test_texts_at_once_are_texts_one_by_one(spelling):
         "$ {}",
         "{} €",
         "{}€",
+        "€{}€",
+        "$ {} $",
         "{} cm",
         "{}cm",
         "{}  cm",

@@ -95,14 +95,19 @@ def _written(words: Any, spelling: Spelling) -> NDArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    usual = pc.extract_regex(words, _usual(spelling)) if not (spelling.magnitude or spelling.counts) else None
-    if usual is None:
+    # What stands beside a number then says what it is multiplied with.
+    if spelling.magnitude or spelling.counts or spelling.fractions:
         return spelling.read_part(words.to_pylist())[0]
+    usual = pc.extract_regex(words, _usual(spelling))
     plain = pc.struct_field(usual, "number")
     plain = pc.replace_substring(plain, "." if spelling.comma else ",", "")
     plain = pc.replace_substring(plain, ",", ".") if spelling.comma else plain
     values = plain.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-    others = np.flatnonzero(usual.is_null().to_numpy(zero_copy_only=False))
+    unusual = usual.is_null()
+    if spelling.currency and not spelling.unit:
+        # Before a number and behind it, a currency is no amount.
+        unusual = pc.or_(unusual, pc.greater(pc.count_substring(words, spelling.currency), 1))
+    others = np.flatnonzero(unusual.to_numpy(zero_copy_only=False))
     if len(others):
         values[others] = spelling.read_part(words.take(pa.array(others)).to_pylist())[0]
     return values
