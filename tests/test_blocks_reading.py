@@ -311,6 +311,48 @@ def test_commas_of_a_file_mean_the_same_in_texts(tmp_path):
     assert "Commas were read as decimal marks in 'a'." in found.notes
 
 
+POINTS = {
+    "beside decimal commas": ("456;{},5", "Commas were read as decimal marks in 'area'."),
+    "of which all are above a thousand": ("1.{};{},25", "Commas were read as decimal marks in 'area'."),
+    "in all numbers": (
+        "456;{}",
+        "Nothing in the file shows what its points mean, but that it has semicolons",
+    ),
+    "in groups": ("1.110.{};{},5", "Commas were read as decimal marks in 'area'."),
+}
+
+
+@pytest.mark.parametrize("case", POINTS)
+def test_points_between_semicolons_separate_thousands(tmp_path, case):
+    """As in memory, with the same note; without them, a price would be a thousandth of what it is."""
+    first, told = POINTS[case]
+    lines = ["price;area", *(first.format(number, number) for number in range(110, 240))]
+    lines += [f"1.{number};{number},5" for number in range(110, 140)]
+    text = "\n".join(lines) + "\n"
+    (tmp_path / "rows.csv").write_text(text if "," in first else text.replace(",5", ""), encoding="utf-8")
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    whole = read_table(tmp_path / "rows.csv")
+    read = pd.concat(part for block in found.source.blocks for _, part in block.frames())
+    pd.testing.assert_frame_equal(read, whole.frame, check_index_type=False, check_dtype=False)
+    assert read["price"].min() >= 456
+    (note,) = [note for note in whole.notes if note.startswith("Points were read as thousands separators")]
+    assert note in found.notes
+    assert any(note.startswith(told) for note in found.notes)
+
+
+def test_points_between_semicolons_may_be_decimal_marks(tmp_path):
+    """The first lines do not show it, and a later one does."""
+    lines = ["price;size", *(f"1.{number};{number}" for number in range(110, 310)), "1.5;7"]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    assert found.plan.numeric == ["price", "size"]
+    (price, _) = found.plan.columns
+    assert price.scaling.center == pytest.approx(read_table(tmp_path / "rows.csv").frame["price"].mean())
+    assert not any("Points" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
     "spelling",
     [

@@ -222,7 +222,12 @@ def spelled(
     """
     numbered = _with_shown(sample, names, shown or {})
     numbers, notes = read_numbers(
-        numbered, list(names), delimiter, DELIMITER_NAMES[delimiter], as_written=but
+        numbered,
+        list(names),
+        delimiter,
+        DELIMITER_NAMES[delimiter],
+        as_written=but,
+        decimal_commas=delimiter == ";" and _has_decimals(sample.drop(columns=list(names))),
     )
     found = spellings_of(numbered, numbers)
     unread = [
@@ -236,6 +241,12 @@ def spelled(
             spellings[name] = Spelling(comma=False)
     # What is no number is counted in all rows later.
     return spellings, [note for note in notes if not note.endswith(MISSING)]
+
+
+def _has_decimals(frame: pd.DataFrame) -> bool:
+    """Whether numbers that have been read have decimals: between semicolons, these were behind commas."""
+    floats = [frame[name] for name, kind in frame.dtypes.items() if kind.kind == "f"]
+    return any(bool(column.mod(1).any()) for column in floats)
 
 
 def _with_shown(

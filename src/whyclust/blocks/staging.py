@@ -10,6 +10,7 @@ from typing import Any
 
 from whyclust.columns.plan import listed
 from whyclust.saving.atomic import write_whole
+from whyclust.tables.signs import DECIMAL_POINT, THOUSANDS_POINT
 
 # Bytes that are parsed at a time; types of columns are told by the first of them.
 PARSED = 16 << 20
@@ -124,4 +125,12 @@ def _written(file: Path) -> tuple[str, str]:
         lines = [stream.readline().decode("utf-8-sig", errors="replace") for _ in range(_LINES)]
     delimiter = "\t" if file.suffix.lower() == ".tsv" else max(_DELIMITERS, key=lines[0].count)
     commas = delimiter != "," and any(_COMMA.search(line.strip()) for line in lines[1:])
-    return delimiter, "," if commas else "."
+    # Numbers with points that may separate thousands stay text, for whoever sees all columns and rows.
+    return delimiter, "," if commas or (delimiter == ";" and _points_may_group(lines[1:])) else "."
+
+
+def _points_may_group(lines: Sequence[str]) -> bool:
+    """Whether no number between semicolons has a point that can only be a decimal mark."""
+    fields = (field.strip().strip('"') for line in lines for field in line.split(";"))
+    pointed = (field for field in fields if "." in field)
+    return all(THOUSANDS_POINT.fullmatch(field) for field in pointed if DECIMAL_POINT.fullmatch(field))
