@@ -10,12 +10,13 @@ import pytest
 
 import whyclust as wc
 from block_tables import parquet, small_blocks
-from whyclust.blocks import facts, reading
+from whyclust.blocks import explain_frame, facts, reading
 from whyclust.blocks.engines import ThisProcess
 from whyclust.blocks.source import find_source
 from whyclust.command import by_block_planning
 from whyclust.command.by_block import explain_by_block
 from whyclust.command.by_block_planning import plan_blocks
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 from whyclust.command.run import explain_table
 from whyclust.moments.distinct import MOST_FOLLOWED, Distinct
@@ -400,6 +401,50 @@ def test_texts_at_once_are_texts_one_by_one(spelling):
     found = reading._written(pa.array(words), spelling)
     np.testing.assert_array_equal(found, expected)
     assert np.isfinite(found).any()
+
+
+def in_text(frame, with_comma):
+    """Ways in kilometres, and sizes of which nothing shows what their sign is."""
+    frame["way"] = [f"{abs(one) + 1:.1f} km" for one in frame["a"]]
+    frame["weight"] = [f"{1 + number % 3}.{number % 800 + 100} kg" for number in range(len(frame))]
+    for name in ("way", "weight"):
+        frame.loc[with_comma, name] = frame.loc[with_comma, name].str.replace(".", ",", regex=False)
+    return frame
+
+
+def with_points(tmp_path):
+    """A model whose table has decimal points."""
+    folder = parquet(in_text(rows(), np.zeros(120, dtype=bool)), tmp_path / "first", n_files=1)
+    network = explain_table(read_table(folder), k=2).network
+    assert {"way", "weight"} <= set(network.feature_names)
+    return network
+
+
+@pytest.mark.parametrize(("start", "told"), [(0, True), (60, False)])
+def test_marks_of_new_rows_are_those_of_the_whole_table(tmp_path, start, told):
+    """Blocks that show another mark than the model's do not decide it for themselves."""
+    network = with_points(tmp_path)
+    new = in_text(rows(), np.arange(120) >= start)
+    folder = parquet(new, tmp_path / "in", n_files=1, group_rows=20)
+    whole = explain_new_rows(read_table(folder, reading=network.reading), network)
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(), network=network)
+    parts = [wc.load(one) for one in sorted((tmp_path / "out" / "relevance").iterdir())]
+    together = wc.Explanation.concat(parts)
+    assert len(parts) > 2
+    assert np.abs(together.values - whole.explanation.values).max() < SINGLE
+    note = "Decimal commas were read in 'way', 'weight', where the model's table has points."
+    assert found.notes.count(note) == told
+    # The next table may have points again.
+    assert wc.load(tmp_path / "out" / "model.npz").reading == network.reading
+
+
+def test_a_frame_has_the_same_lines_in_any_part(tmp_path):
+    network = with_points(tmp_path)
+    new = in_text(rows(), np.arange(120) < 60)
+    with pytest.warns(UserWarning, match="holds no number as the model's table had them"):
+        whole = explain_frame(new, network)
+        parts = [explain_frame(new[:60], network), explain_frame(new[60:], network)]
+    pd.testing.assert_frame_equal(pd.concat(parts), whole)
 
 
 def test_customer_numbers_are_followed_as_ids_are():

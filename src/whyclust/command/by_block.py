@@ -25,6 +25,7 @@ from whyclust.blocks.explaining import (
 )
 from whyclust.blocks.job import Job, digest_of
 from whyclust.blocks.lock import locked
+from whyclust.blocks.marks import with_marks_of
 from whyclust.blocks.source import Source, files_of, find_source, marks_of
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
@@ -190,14 +191,15 @@ def _by_model(
     read = tuple(dict.fromkeys([*network.feature_names, *beside]))
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
-    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
+    settled, marks = with_marks_of(job, source, network, engine)
+    explainer = Explainer(settled, None, job.folder, options.id_column, keep=asked.keep)
     fit = BlockFit(
         network,
         len(network.clusters),
         headlines=[f"{source.n_rows:,} new rows, assigned by the model in {called}; nothing was fitted."],
         told={"method": f"the model in {called}", "k_chosen_by": "the model", "model": called, "seed": None},
     )
-    notes = [*_notes(source, len(sample), engine), *told]
+    notes = [*_notes(source, len(sample), engine), *told, *marks]
     return _explained(job, source, engine, options, asked, explainer, fit, notes, sample, progress)
 
 
