@@ -1,5 +1,6 @@
 """What by block is read of a table: the same as in memory, feature by feature."""
 
+import errno
 import json
 
 import numpy as np
@@ -344,14 +345,67 @@ def test_points_between_semicolons_separate_thousands(tmp_path, case):
 
 def test_points_between_semicolons_may_be_decimal_marks(tmp_path):
     """The first lines do not show it, and a later one does."""
-    lines = ["price;size", *(f"1.{number};{number}" for number in range(110, 310)), "1.5;7"]
+    lines = [
+        "price;size;rate",
+        *(f"1.{number};{number};{number % 3}" for number in range(110, 310)),
+        "1.5;7;.5",
+    ]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
     found = plan_blocks(NoJob(), source, Options(), ThisProcess())
-    assert found.plan.numeric == ["price", "size"]
-    (price, _) = found.plan.columns
+    assert found.plan.numeric == ["price", "size", "rate"]
+    price = found.plan.columns[0]
     assert price.scaling.center == pytest.approx(read_table(tmp_path / "rows.csv").frame["price"].mean())
     assert not any("Points" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "utf-8-sig"])
+def test_csv_that_is_not_utf_8_is_read_as_in_memory(tmp_path, encoding):
+    """In names and in values, with the same note; the letter may stand behind much that is plain."""
+    odd = "\x81" if encoding == "latin-1" else "Œ"
+    lines = ["größe;land", *(f"{number},5;{'rot' if number % 2 else 'blau'}" for number in range(1200))]
+    text = "\n".join([*lines, f"7,5;Köln{odd}"]) + "\n"
+    (tmp_path / "rows.csv").write_bytes(text.encode(encoding))
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    whole = read_table(tmp_path / "rows.csv")
+    read = pd.concat(part for block in source.blocks for _, part in block.frames())
+    pd.testing.assert_frame_equal(read, whole.frame, check_index_type=False)
+    hive = tmp_path / "hive" / "year=2024"
+    hive.mkdir(parents=True)
+    (hive / "rows.csv").write_bytes((tmp_path / "rows.csv").read_bytes())
+    assert find_source([hive.parent], staged=tmp_path / "staged-2").columns == ("größe", "land", "year")
+    assert [note for note in source.notes if "file" in note] == [
+        note for note in whole.notes if "The file" in note
+    ]
+
+
+def test_a_full_disk_is_not_blamed_on_the_table(tmp_path, monkeypatch):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
+    real = pq.ParquetWriter.write_batch
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
+    with pytest.raises(
+        OSError, match=r"^cannot write '.*rows-000000\.parquet' \(No space left on device\)\.$"
+    ):
+        find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", real)
+    assert find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged").n_rows == 2
+
+
+def test_a_column_may_be_empty_in_the_first_file(tmp_path):
+    """Nothing tells the type of it there."""
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        lines = [f"{row}.25,{f'{row % 7}.5' if number else ''}" for row in range(40)]
+        (tmp_path / "in" / f"{number}.csv").write_text("\n".join(["a,b", *lines]) + "\n")
+    source = find_source([tmp_path / "in"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    assert found.plan.numeric == ["a", "b"]
+    assert found.plan.missing == {"b": 40}
+    assert found.plan.columns[1].scaling.center == np.mean([row % 7 + 0.5 for row in range(40)])
 
 
 @pytest.mark.parametrize(

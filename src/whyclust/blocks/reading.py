@@ -236,7 +236,8 @@ def spelled(
     if unread:
         return spelled(sample, names, delimiter, varied=varied, shown=shown, but=[*but, *unread])
     spellings = {names[place]: found[place] for place in numbers}
-    for name in varied:
+    # Between semicolons, numbers are text where their points might have separated thousands.
+    for name in names if delimiter == ";" else varied:
         if name not in spellings and name not in but and _plain(numbered[list(names).index(name)]):
             spellings[name] = Spelling(comma=False)
     # What is no number is counted in all rows later.

@@ -266,7 +266,7 @@ def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
         kept = staged_csv(files, staged)
         told = dict(zip(kept, files, strict=True))
         found_there = _source(kept, PARQUET, {one: keys.get(file, ()) for one, file in told.items()}, told)
-        delimiter, notes = about_csv(files[0], kept[0])
+        delimiter, notes = about_csv(files[0], kept)
         return replace(found_there, files=marks, kind=CSV, delimiter=delimiter, notes=notes)
     return replace(_source(files, kind, keys, {}), files=marks)
 
