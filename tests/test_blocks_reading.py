@@ -408,6 +408,66 @@ def test_a_column_may_be_empty_in_the_first_file(tmp_path):
     assert found.plan.columns[1].scaling.center == np.mean([row % 7 + 0.5 for row in range(40)])
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_names_and_words_are_those_of_memory(tmp_path, kind):
+    """Blanks around them count nowhere, so that a model of memory is one of blocks."""
+    frame = rows()[["a", "b", "size"]].set_axis([" a ", "a\n", ""], axis=1)
+    frame["colour "] = [(" red ", "red", "blue", "blue ", " ")[number % 5] for number in range(120)]
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / f"rows.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame["kind"] = frame["colour "].astype("category")
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=30)
+    memory = read_table(path)
+    source = find_source([path], staged=tmp_path / "staged")
+    assert source.columns == tuple(memory.frame.columns)
+    assert source.columns[:4] == ("a", "a (2)", "column 3", "colour")
+    assert set(source.notes) <= set(memory.notes)
+    assert any("'column 3'" in note for note in source.notes)
+    found = pd.concat(part for block in source.blocks for _, part in block.frames())
+    assert found["colour"].dropna().tolist() == memory.frame["colour"].dropna().tolist()
+    whole = explain_table(memory, k=2)
+    explain_by_block([path], tmp_path / "out", ThisProcess(), Options(), network=whole.network)
+    parts = [wc.load(one) for one in sorted((tmp_path / "out" / "relevance").iterdir())]
+    assert np.abs(wc.Explanation.concat(parts).values - whole.explanation.values).max() < SINGLE
+    planned = plan_blocks(NoJob(), source, Options(), ThisProcess()).plan
+    assert {one.name: one.categories for one in planned.columns} == {
+        one.name: one.categories for one in whole.network.reading.columns
+    }
+
+
+def test_a_total_below_a_table_may_have_blanks_around_it(tmp_path):
+    frame = with_total(rows())
+    frame.loc[len(frame) - 1, "shop"] = " Total "
+    assert planned(tmp_path, frame, n_files=1).source.n_rows == 120
+
+
+def test_files_may_differ_in_whether_there_are_gaps(tmp_path):
+    for number, nullable in enumerate((True, False)):
+        schema = pa.schema([pa.field("a", pa.float64(), nullable=nullable), pa.field("b", pa.string())])
+        pq.write_table(pa.table({"a": [1.0, 2.0], "b": ["x", "y"]}, schema), tmp_path / f"{number}.parquet")
+    source = find_source([tmp_path])
+    found = pd.concat(part for block in source.blocks for _, part in block.frames())
+    assert found["a"].tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_what_programs_write_beside_tables_is_no_table(tmp_path):
+    parquet(rows(), tmp_path / "in", n_files=2)
+    for name in ("_metadata.parquet", ".hidden.parquet"):
+        (tmp_path / "in" / name).write_bytes(b"no table")
+    assert find_source([tmp_path / "in"]).n_rows == 120
+
+
+def test_numbers_for_gaps_in_texts_are_no_odd_words():
+    """'-999 cm' is a gap that is told with its number; what is told as a word is none."""
+    texts = pa.array(["5 cm", "-999 cm", "soon", None])
+    numbers, odd = reading._read(texts, Spelling(comma=False, unit="cm", gaps=(-999.0,)))
+    np.testing.assert_array_equal(numbers, [5, np.nan, np.nan, np.nan])
+    assert odd == {"soon": 1}
+
+
 @pytest.mark.parametrize(
     "spelling",
     [
