@@ -461,8 +461,8 @@ def test_what_programs_write_beside_tables_is_no_table(tmp_path):
 
 
 def test_numbers_for_gaps_in_texts_are_no_odd_words():
-    """'-999 cm' is a gap that is told with its number; what is told as a word is none."""
-    texts = pa.array(["5 cm", "-999 cm", "soon", None])
+    """A gap is told with its number, also where it is not written as most are."""
+    texts = pa.array(["5 cm", "-999  cm", "soon", None])
     numbers, odd = reading._read(texts, Spelling(comma=False, unit="cm", gaps=(-999.0,)))
     np.testing.assert_array_equal(numbers, [5, np.nan, np.nan, np.nan])
     assert odd == {"soon": 1}
