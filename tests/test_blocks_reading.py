@@ -1,5 +1,6 @@
 """What by block is read of a table: the same as in memory, feature by feature."""
 
+import errno
 import json
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 
 import whyclust as wc
 from block_tables import parquet, small_blocks
-from whyclust.blocks import facts, reading
+from whyclust.blocks import explain_frame, facts, reading
 from whyclust.blocks.engines import ThisProcess
 from whyclust.blocks.source import find_source
 from whyclust.command import by_block_planning
 from whyclust.command.by_block import explain_by_block
 from whyclust.command.by_block_planning import plan_blocks
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 from whyclust.command.run import explain_table
 from whyclust.moments.distinct import MOST_FOLLOWED, Distinct
@@ -338,6 +340,161 @@ def test_commas_of_a_file_mean_the_same_in_texts(tmp_path):
     assert "Commas were read as decimal marks in 'a'." in found.notes
 
 
+POINTS = {
+    "beside decimal commas": ("456;{},5", "Commas were read as decimal marks in 'area'."),
+    "of which all are above a thousand": ("1.{};{},25", "Commas were read as decimal marks in 'area'."),
+    "in all numbers": (
+        "456;{}",
+        "Nothing in the file shows what its points mean, but that it has semicolons",
+    ),
+    "in groups": ("1.110.{};{},5", "Commas were read as decimal marks in 'area'."),
+}
+
+
+@pytest.mark.parametrize("case", POINTS)
+def test_points_between_semicolons_separate_thousands(tmp_path, case):
+    """As in memory, with the same note; without them, a price would be a thousandth of what it is."""
+    first, told = POINTS[case]
+    lines = ["price;area", *(first.format(number, number) for number in range(110, 240))]
+    lines += [f"1.{number};{number},5" for number in range(110, 140)]
+    text = "\n".join(lines) + "\n"
+    (tmp_path / "rows.csv").write_text(text if "," in first else text.replace(",5", ""), encoding="utf-8")
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    whole = read_table(tmp_path / "rows.csv")
+    read = pd.concat(part for block in found.source.blocks for _, part in block.frames())
+    pd.testing.assert_frame_equal(read, whole.frame, check_index_type=False, check_dtype=False)
+    assert read["price"].min() >= 456
+    (note,) = [note for note in whole.notes if note.startswith("Points were read as thousands separators")]
+    assert note in found.notes
+    assert any(note.startswith(told) for note in found.notes)
+
+
+def test_points_between_semicolons_may_be_decimal_marks(tmp_path):
+    """The first lines do not show it, and a later one does."""
+    lines = [
+        "price;size;rate",
+        *(f"1.{number};{number};{number % 3}" for number in range(110, 310)),
+        "1.5;7;.5",
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    assert found.plan.numeric == ["price", "size", "rate"]
+    price = found.plan.columns[0]
+    assert price.scaling.center == pytest.approx(read_table(tmp_path / "rows.csv").frame["price"].mean())
+    assert not any("Points" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "utf-8-sig"])
+def test_csv_that_is_not_utf_8_is_read_as_in_memory(tmp_path, encoding):
+    """In names and in values, with the same note; the letter may stand behind much that is plain."""
+    odd = "\x81" if encoding == "latin-1" else "Œ"
+    lines = ["größe;land", *(f"{number},5;{'rot' if number % 2 else 'blau'}" for number in range(1200))]
+    text = "\n".join([*lines, f"7,5;Köln{odd}"]) + "\n"
+    (tmp_path / "rows.csv").write_bytes(text.encode(encoding))
+    source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    whole = read_table(tmp_path / "rows.csv")
+    read = pd.concat(part for block in source.blocks for _, part in block.frames())
+    pd.testing.assert_frame_equal(read, whole.frame, check_index_type=False)
+    hive = tmp_path / "hive" / "year=2024"
+    hive.mkdir(parents=True)
+    (hive / "rows.csv").write_bytes((tmp_path / "rows.csv").read_bytes())
+    assert find_source([hive.parent], staged=tmp_path / "staged-2").columns == ("größe", "land", "year")
+    assert [note for note in source.notes if "file" in note] == [
+        note for note in whole.notes if "The file" in note
+    ]
+
+
+def test_a_full_disk_is_not_blamed_on_the_table(tmp_path, monkeypatch):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
+    real = pq.ParquetWriter.write_batch
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
+    with pytest.raises(
+        OSError, match=r"^cannot write '.*rows-000000\.parquet' \(No space left on device\)\.$"
+    ):
+        find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", real)
+    assert find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged").n_rows == 2
+
+
+def test_a_column_may_be_empty_in_the_first_file(tmp_path):
+    """Nothing tells the type of it there."""
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        lines = [f"{row}.25,{f'{row % 7}.5' if number else ''}" for row in range(40)]
+        (tmp_path / "in" / f"{number}.csv").write_text("\n".join(["a,b", *lines]) + "\n")
+    source = find_source([tmp_path / "in"], staged=tmp_path / "staged")
+    found = plan_blocks(NoJob(), source, Options(), ThisProcess())
+    assert found.plan.numeric == ["a", "b"]
+    assert found.plan.missing == {"b": 40}
+    assert found.plan.columns[1].scaling.center == np.mean([row % 7 + 0.5 for row in range(40)])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_names_and_words_are_those_of_memory(tmp_path, kind):
+    """Blanks around them count nowhere, so that a model of memory is one of blocks."""
+    frame = rows()[["a", "b", "size"]].set_axis([" a ", "a\n", ""], axis=1)
+    frame["colour "] = [(" red ", "red", "blue", "blue ", " ")[number % 5] for number in range(120)]
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / f"rows.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame["kind"] = frame["colour "].astype("category")
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=30)
+    memory = read_table(path)
+    source = find_source([path], staged=tmp_path / "staged")
+    assert source.columns == tuple(memory.frame.columns)
+    assert source.columns[:4] == ("a", "a (2)", "column 3", "colour")
+    assert set(source.notes) <= set(memory.notes)
+    assert any("'column 3'" in note for note in source.notes)
+    found = pd.concat(part for block in source.blocks for _, part in block.frames())
+    assert found["colour"].dropna().tolist() == memory.frame["colour"].dropna().tolist()
+    whole = explain_table(memory, k=2)
+    explain_by_block([path], tmp_path / "out", ThisProcess(), Options(), network=whole.network)
+    parts = [wc.load(one) for one in sorted((tmp_path / "out" / "relevance").iterdir())]
+    assert np.abs(wc.Explanation.concat(parts).values - whole.explanation.values).max() < SINGLE
+    planned = plan_blocks(NoJob(), source, Options(), ThisProcess()).plan
+    assert {one.name: one.categories for one in planned.columns} == {
+        one.name: one.categories for one in whole.network.reading.columns
+    }
+
+
+def test_a_total_below_a_table_may_have_blanks_around_it(tmp_path):
+    frame = with_total(rows())
+    frame.loc[len(frame) - 1, "shop"] = " Total "
+    assert planned(tmp_path, frame, n_files=1).source.n_rows == 120
+
+
+def test_files_may_differ_in_whether_there_are_gaps(tmp_path):
+    for number, nullable in enumerate((True, False)):
+        schema = pa.schema([pa.field("a", pa.float64(), nullable=nullable), pa.field("b", pa.string())])
+        pq.write_table(pa.table({"a": [1.0, 2.0], "b": ["x", "y"]}, schema), tmp_path / f"{number}.parquet")
+    source = find_source([tmp_path])
+    found = pd.concat(part for block in source.blocks for _, part in block.frames())
+    assert found["a"].tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_what_programs_write_beside_tables_is_no_table(tmp_path):
+    parquet(rows(), tmp_path / "in", n_files=2)
+    for name in ("_metadata.parquet", ".hidden.parquet"):
+        (tmp_path / "in" / name).write_bytes(b"no table")
+    assert find_source([tmp_path / "in"]).n_rows == 120
+
+
+def test_numbers_for_gaps_in_texts_are_no_odd_words():
+    """A gap is told with its number, also where it is not written as most are."""
+    texts = pa.array(["5 cm", "-999  cm", "soon", None])
+    numbers, odd = reading._read(texts, Spelling(comma=False, unit="cm", gaps=(-999.0,)))
+    np.testing.assert_array_equal(numbers, [5, np.nan, np.nan, np.nan])
+    assert odd == {"soon": 1}
+
+
 @pytest.mark.parametrize(
     "spelling",
     [
@@ -349,8 +506,9 @@ def test_commas_of_a_file_mean_the_same_in_texts(tmp_path):
         Spelling(comma=False),
         Spelling(comma=False, currency="$", counts=True),
         Spelling(comma=False, magnitude="m"),
+        Spelling(comma=False, unit="%", fractions=True),
     ],
-    ids=lambda one: f"{one.currency}{one.unit}{one.magnitude}{one.comma}",
+    ids=lambda one: f"{one.currency}{one.unit}{one.magnitude}{one.comma}{one.fractions}",
 )
 def test_texts_at_once_are_texts_one_by_one(spelling):
     """What Arrow reads is what is read word by word, to the last digit."""
@@ -362,6 +520,8 @@ def test_texts_at_once_are_texts_one_by_one(spelling):
         "$ {}",
         "{} €",
         "{}€",
+        "€{}€",
+        "$ {} $",
         "{} cm",
         "{}cm",
         "{}  cm",
@@ -382,6 +542,50 @@ def test_texts_at_once_are_texts_one_by_one(spelling):
     found = reading._written(pa.array(words), spelling)
     np.testing.assert_array_equal(found, expected)
     assert np.isfinite(found).any()
+
+
+def in_text(frame, with_comma):
+    """Ways in kilometres, and sizes of which nothing shows what their sign is."""
+    frame["way"] = [f"{abs(one) + 1:.1f} km" for one in frame["a"]]
+    frame["weight"] = [f"{1 + number % 3}.{number % 800 + 100} kg" for number in range(len(frame))]
+    for name in ("way", "weight"):
+        frame.loc[with_comma, name] = frame.loc[with_comma, name].str.replace(".", ",", regex=False)
+    return frame
+
+
+def with_points(tmp_path):
+    """A model whose table has decimal points."""
+    folder = parquet(in_text(rows(), np.zeros(120, dtype=bool)), tmp_path / "first", n_files=1)
+    network = explain_table(read_table(folder), k=2).network
+    assert {"way", "weight"} <= set(network.feature_names)
+    return network
+
+
+@pytest.mark.parametrize(("start", "told"), [(0, True), (60, False)])
+def test_marks_of_new_rows_are_those_of_the_whole_table(tmp_path, start, told):
+    """Blocks that show another mark than the model's do not decide it for themselves."""
+    network = with_points(tmp_path)
+    new = in_text(rows(), np.arange(120) >= start)
+    folder = parquet(new, tmp_path / "in", n_files=1, group_rows=20)
+    whole = explain_new_rows(read_table(folder, reading=network.reading), network)
+    found = explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(), network=network)
+    parts = [wc.load(one) for one in sorted((tmp_path / "out" / "relevance").iterdir())]
+    together = wc.Explanation.concat(parts)
+    assert len(parts) > 2
+    assert np.abs(together.values - whole.explanation.values).max() < SINGLE
+    note = "Decimal commas were read in 'way', 'weight', where the model's table has points."
+    assert found.notes.count(note) == told
+    # The next table may have points again.
+    assert wc.load(tmp_path / "out" / "model.npz").reading == network.reading
+
+
+def test_a_frame_has_the_same_lines_in_any_part(tmp_path):
+    network = with_points(tmp_path)
+    new = in_text(rows(), np.arange(120) < 60)
+    with pytest.warns(UserWarning, match="holds no number as the model's table had them"):
+        whole = explain_frame(new, network)
+        parts = [explain_frame(new[:60], network), explain_frame(new[60:], network)]
+    pd.testing.assert_frame_equal(pd.concat(parts), whole)
 
 
 def test_customer_numbers_are_followed_as_ids_are():

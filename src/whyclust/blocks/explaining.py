@@ -237,7 +237,8 @@ def block_rows(block: Block, state: tuple[list[str], NDArray]) -> pd.DataFrame:
 def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | None = None) -> pd.DataFrame:
     """Explain the rows of a frame by a network, as a frame: what other engines map over their blocks.
 
-    It is a pure function: a row has the same line in any block, because β belongs to the network.
+    It is a pure function: a row has the same line in any block, because β belongs to the network, and so do
+    the decimal marks of numbers that are written as text.
 
     Parameters
     ----------
@@ -285,6 +286,8 @@ def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
         parts = (nobody, nobody, nothing, nothing)
         values = np.empty((0, len(columns)))
     else:
+        if network.reading is not None:
+            network = replace(network, reading=network.reading.settled()[0])
         # Whoever maps it over blocks would be told once for each.
         known = set(network.feature_names) if network.named else set(frame.columns)
         found = explain_rows(network, read_input(frame[[name for name in frame.columns if name in known]]))

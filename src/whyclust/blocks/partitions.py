@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # What pyarrow calls the kinds of files.
-_FORMATS = {"Parquet": "parquet", "Arrow": "ipc", "CSV": "csv"}
+_FORMATS = {"Parquet": "parquet", "Arrow": "ipc"}
 # A column, the value that it has in all rows of a file, and its type.
 Key = tuple[str, Any, str]
 
@@ -36,13 +36,21 @@ def keys_of(paths: Sequence[Path], files: Sequence[Path], kind: str) -> dict[Pat
 
 def _keys_in(path: Path, files: Sequence[Path], kind: str) -> dict[Path, tuple[Key, ...]]:
     import pyarrow as pa
+    import pyarrow.csv as text
     import pyarrow.dataset as ds
 
+    # Only the names of folders count here: whatever stands in CSV, its lines are one column of any letters.
+    lines = ds.CsvFileFormat(
+        parse_options=text.ParseOptions(
+            delimiter="\x01", quote_char=False, invalid_row_handler=lambda row: "skip"
+        ),
+        read_options=text.ReadOptions(encoding="latin-1"),
+    )
     whole = {file.absolute().as_posix(): file for file in files}
     try:
         table = ds.dataset(
             list(whole),
-            format=_FORMATS[kind],
+            format=_FORMATS.get(kind, lines),
             partitioning="hive",
             partition_base_dir=path.absolute().as_posix(),
         )

@@ -120,14 +120,19 @@ def _written(words: Any, spelling: Spelling) -> NDArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    usual = pc.extract_regex(words, _usual(spelling)) if not (spelling.magnitude or spelling.counts) else None
-    if usual is None:
+    # What stands beside a number then says what it is multiplied with.
+    if spelling.magnitude or spelling.counts or spelling.fractions:
         return spelling.read_part(words.to_pylist())[0]
+    usual = pc.extract_regex(words, _usual(spelling))
     plain = pc.struct_field(usual, "number")
     plain = pc.replace_substring(plain, "." if spelling.comma else ",", "")
     plain = pc.replace_substring(plain, ",", ".") if spelling.comma else plain
     values = plain.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-    others = np.flatnonzero(usual.is_null().to_numpy(zero_copy_only=False))
+    unusual = usual.is_null()
+    if spelling.currency and not spelling.unit:
+        # Before a number and behind it, a currency is no amount.
+        unusual = pc.or_(unusual, pc.greater(pc.count_substring(words, spelling.currency), 1))
+    others = np.flatnonzero(unusual.to_numpy(zero_copy_only=False))
     if len(others):
         values[others] = spelling.read_part(words.take(pa.array(others)).to_pylist())[0]
     return values
@@ -249,7 +254,12 @@ def spelled(
     """
     numbered = _with_shown(sample, names, shown or {})
     numbers, notes = read_numbers(
-        numbered, list(names), delimiter, DELIMITER_NAMES[delimiter], as_written=but
+        numbered,
+        list(names),
+        delimiter,
+        DELIMITER_NAMES[delimiter],
+        as_written=but,
+        decimal_commas=delimiter == ";" and _has_decimals(sample.drop(columns=list(names))),
     )
     found = spellings_of(numbered, numbers)
     unread = [
@@ -258,11 +268,18 @@ def spelled(
     if unread:
         return spelled(sample, names, delimiter, varied=varied, shown=shown, but=[*but, *unread])
     spellings = {names[place]: found[place] for place in numbers}
-    for name in varied:
+    # Between semicolons, numbers are text where their points might have separated thousands.
+    for name in names if delimiter == ";" else varied:
         if name not in spellings and name not in but and _plain(numbered[list(names).index(name)]):
             spellings[name] = Spelling(comma=False)
     # What is no number is counted in all rows later.
     return spellings, [note for note in notes if not note.endswith(MISSING)]
+
+
+def _has_decimals(frame: pd.DataFrame) -> bool:
+    """Whether numbers that have been read have decimals: between semicolons, these were behind commas."""
+    floats = [frame[name] for name, kind in frame.dtypes.items() if kind.kind == "f"]
+    return any(bool(column.mod(1).any()) for column in floats)
 
 
 def _with_shown(

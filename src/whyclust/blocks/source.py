@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whyclust.blocks.as_in_memory import Called, refuse_other_columns, tidied, tidied_batch
 from whyclust.blocks.finding import CSV, PARQUET, files_of, marks_of, unreadable
 from whyclust.blocks.partitions import Key, filled, keys_of, with_keys
 
@@ -43,6 +44,8 @@ class Piece:
         Columns that the names of its folders hold.
     ends : bool
         Whether the file ends with it.
+    called : tuple of (column, name in the file)
+        Where these differ.
     """
 
     path: str
@@ -52,6 +55,7 @@ class Piece:
     n_rows: int
     keys: tuple[Key, ...] = ()
     ends: bool = False
+    called: Called = ()
 
     def batches(self, most: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """The rows, at most so many at a time."""
@@ -75,7 +79,14 @@ class Piece:
         return found
 
     def _stored(self, most: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """What the file itself holds."""
+        """What the file itself holds, tidied."""
+        stored = dict(self.called)
+        names = {name: column for column, name in self.called}
+        inside = None if columns is None else [stored.get(name, name) for name in columns]
+        for batch in self._as_stored(most, inside):
+            yield tidied_batch(batch, names)
+
+    def _as_stored(self, most: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         if self.kind == PARQUET:
             import pyarrow.parquet as pq
 
@@ -236,7 +247,8 @@ def find_source(paths: Sequence[Path], *, staged: Path | None = None) -> Source:
         kept = staged_csv(files, staged)
         told = dict(zip(kept, files, strict=True))
         found_there = _source(kept, PARQUET, {one: keys.get(file, ()) for one, file in told.items()}, told)
-        delimiter, notes = about_csv(files[0], kept[0])
+        delimiter, notes = about_csv(files[0], kept)
+        notes = (*notes, *found_there.notes)
         return replace(found_there, files=marks, kind=CSV, delimiter=delimiter, notes=notes)
     return replace(_source(files, kind, keys, {}), files=marks)
 
@@ -247,23 +259,31 @@ def _source(
     """The blocks of files that have some; `called` are their names in messages, where these are others."""
     pieces: list[Piece] = []
     first: Any = None
+    notes: dict[str, None] = {}
     for path in files:
         schema, groups = _groups(path, kind)
+        _refuse_repeated(called.get(path, path), schema.names)
+        schema, names, told = tidied(schema)
+        notes |= dict.fromkeys(told)
         own = tuple(key for key in keys.get(path, ()) if key[0] not in schema.names)
         schema = with_keys(schema, own)
         if first is None:
-            first = schema
-        _refuse_other_columns(called.get(files[0], files[0]), first, called.get(path, path), schema)
+            first, index = schema, _index_of(schema, names)
+        refuse_other_columns(called.get(files[0], files[0]), first, called.get(path, path), schema)
         pieces += [
-            Piece(str(path), kind, place, place + 1, rows, own, place == len(groups) - 1)
+            Piece(str(path), kind, place, place + 1, rows, own, place == len(groups) - 1, names)
             for place, rows in enumerate(groups)
         ]
-    names = tuple(str(name) for name in first.names)
+    columns = tuple(first.names)
+    texts = tuple(field.name for field in first if _is_text(field.type))
+    blocks = _blocks(pieces, len(columns))
+    return Source((), columns, blocks, kind, index, texts, notes=tuple(notes))
+
+
+def _refuse_repeated(path: Path, names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two columns of '{files[0]}' are called '{twice}': expected names of their own.")
-    texts = tuple(field.name for field in first if _is_text(field.type))
-    return Source((), names, _blocks(pieces, len(names)), kind, _index_of(first), texts)
+        raise ValueError(f"two columns of '{path}' are called '{twice}': expected names of their own.")
 
 
 def _is_text(kind: Any) -> bool:
@@ -273,10 +293,12 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _index_of(schema: Any) -> tuple[str, ...]:
+def _index_of(schema: Any, called: Called) -> tuple[str, ...]:
     """Columns of a file that pandas takes for its index; one that is counted has none."""
+    names = {name: column for column, name in called}
     told = (schema.pandas_metadata or {}).get("index_columns", [])
-    return tuple(name for name in told if isinstance(name, str) and name in schema.names)
+    found = [names.get(name, name) for name in told if isinstance(name, str)]
+    return tuple(name for name in found if name in schema.names)
 
 
 def _groups(path: Path, kind: str) -> tuple[Any, list[int]]:
@@ -300,24 +322,6 @@ def _groups(path: Path, kind: str) -> tuple[Any, list[int]]:
         raise ValueError(
             f"'{path}' is no {kind} file, or it is damaged ({reason}): write it again."
         ) from error
-
-
-def _refuse_other_columns(one: Path, first: Any, other: Path, schema: Any) -> None:
-    if schema.remove_metadata() == first.remove_metadata():
-        return
-    differing = [field.name for field in first if field.name not in schema.names]
-    differing += [field.name for field in schema if field.name not in first.names]
-    if differing:
-        told = f"'{one}' and '{other}' do not both have the column '{differing[0]}'"
-    elif first.names != schema.names:
-        told = f"'{one}' and '{other}' have their columns in different orders"
-    else:
-        name = next(name for name in first.names if first.field(name).type != schema.field(name).type)
-        told = (
-            f"column '{name}' is {first.field(name).type} in '{one}' and {schema.field(name).type} in "
-            f"'{other}'"
-        )
-    raise ValueError(f"{told}: expected the same columns in all files.")
 
 
 def _blocks(pieces: list[Piece], width: int) -> tuple[Block, ...]:

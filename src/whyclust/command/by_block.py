@@ -27,6 +27,7 @@ from whyclust.blocks.explaining import (
 from whyclust.blocks.finding import files_of, marks_of
 from whyclust.blocks.job import STAGED, Job, digest_of
 from whyclust.blocks.lock import locked
+from whyclust.blocks.marks import with_marks_of
 from whyclust.blocks.source import Source, find_source
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
@@ -217,7 +218,8 @@ def _by_model(
     read = tuple(dict.fromkeys([*network.feature_names, *beside]))
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
-    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
+    settled, marks = with_marks_of(job, source, network, engine)
+    explainer = Explainer(settled, None, job.folder, options.id_column, keep=asked.keep)
     fit = BlockFit(
         network,
         len(network.clusters),
@@ -227,7 +229,7 @@ def _by_model(
     unused = [f"'{name}'" for name in source.columns if name not in {*read, *source.index}]
     if unused:
         told = [*told, unused_note(unused)]
-    return Begun(source, explainer, fit, sample, [*_notes(source, len(sample), engine), *told])
+    return Begun(source, explainer, fit, sample, [*_notes(source, len(sample), engine), *told, *marks])
 
 
 def _notes(source: Source, n_drawn: int, engine: Engine) -> list[str]:

@@ -138,7 +138,9 @@ def write_found(
     """
     from whyclust.report import to_html
 
-    out, network, plan = job.folder.parent, explainer.network, explainer.plan
+    out, plan = job.folder.parent, explainer.plan
+    # Marks that are settled for this table are none for the next one.
+    network = replace(explainer.network, reading=fit.network.reading)
     audited = job.kept("audited") or {"verdict": [], "audit_notes": [], "notes": []}
     notes = [*notes, *fit.notes, *audited["notes"]]
     names = {one.cluster: one.name for one in summary}

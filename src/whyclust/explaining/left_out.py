@@ -78,7 +78,7 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
                 f"data has no column {lacking[0]!r}: pass the rows that were explained, with all columns."
             )
         named_by = explanation.data.named_by if isinstance(explanation.data, RowsLeftOut) else None
-        if named_by in data.columns and len(data) == len(explanation):
+        if named_by is not None and named_by in data.columns and len(data) == len(explanation):
             data = _named(data, named_by, explanation.index)
         data = _in_rows(data[names], explanation.index)
     else:
@@ -92,6 +92,10 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
 
 def _named(data: Any, name: str, index: NDArray) -> Any:
     """The rows under the names that a column gives them; a row without one has the explanation's."""
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        return data
     ids = data[name].astype(object)
     ids = ids.where(ids.notna(), index)
     if list(ids) != list(index) and not (ids.is_unique and set(ids) == set(index)):

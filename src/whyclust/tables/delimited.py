@@ -31,6 +31,11 @@ MISSING_MARKS = ["?", r"\N"]
 # A note names this many columns.
 NAMES_TOLD = 6
 
+# Bytes that show an encoding of two or four bytes a letter.
+HEAD = 2000
+# What text is that is not UTF-8: Latin-1 gives every byte a character, so it cannot fail.
+WESTERN = {"cp1252": "Windows-1252 (Western European)", "latin-1": "Latin-1 (Western European)"}
+
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
@@ -55,14 +60,10 @@ def decode(raw: bytes) -> tuple[str, list[str]]:
     >>> decode("größe".encode("cp1252"))
     ('größe', ['The file is not UTF-8; it was read as Windows-1252 (Western European).'])
     """
-    # The mark of UTF-16 is the beginning of that of UTF-32.
-    if raw.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
-        return _decode_as(raw, "utf-32"), []
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _decode_as(raw, "utf-16"), []
-    guessed = _wide(raw[:2000])
-    if guessed is not None:
-        return _decode_as(raw, guessed), [f"The file was read as {guessed[:6].upper()}."]
+    known = shown_encoding(raw[:HEAD])
+    if known is not None:
+        encoding, notes = known
+        return _decode_as(raw, encoding), notes
     if b"\x00" in raw:
         raise ValueError(
             "found zero bytes, expected text: the file is binary or damaged, "
@@ -73,11 +74,25 @@ def decode(raw: bytes) -> tuple[str, list[str]]:
     except UnicodeDecodeError:
         pass
     try:
-        text, name = raw.decode("cp1252"), "Windows-1252 (Western European)"
+        return raw.decode("cp1252"), [western_note("cp1252")]
     except UnicodeDecodeError:
-        # Latin-1 gives every byte a character, so this cannot fail.
-        text, name = raw.decode("latin-1"), "Latin-1 (Western European)"
-    return text, [f"The file is not UTF-8; it was read as {name}."]
+        return raw.decode("latin-1"), [western_note("latin-1")]
+
+
+def shown_encoding(head: bytes) -> tuple[str, list[str]] | None:
+    """The encoding that the first bytes of a file show, and notes; None where only its letters can tell."""
+    # The mark of UTF-16 is the beginning of that of UTF-32.
+    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return "utf-32", []
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16", []
+    guessed = _wide(head)
+    return None if guessed is None else (guessed, [f"The file was read as {guessed[:6].upper()}."])
+
+
+def western_note(encoding: str) -> str:
+    """Say that a file was not UTF-8."""
+    return f"The file is not UTF-8; it was read as {WESTERN[encoding]}."
 
 
 def _wide(head: bytes) -> str | None:

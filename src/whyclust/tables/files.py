@@ -22,7 +22,13 @@ from whyclust.tables.numpy_files import read_npy, read_npz
 from whyclust.tables.other_files import read_h5ad, read_json, read_jsonl, read_xlsx
 from whyclust.tables.reading import Reading
 from whyclust.tables.spelling import Spelling, gap_spellings, spellings_of
-from whyclust.tables.tidying import replaced, without_empty_rows, without_gap_numbers, without_total
+from whyclust.tables.tidying import (
+    replaced,
+    unique_names,
+    without_empty_rows,
+    without_gap_numbers,
+    without_total,
+)
 from whyclust.tables.wording import with_one_spelling, without_blanks
 from whyclust.tables.written import read_numbers
 
@@ -253,26 +259,7 @@ def _from_arrow(table: Any) -> Table:
 
 def _unique_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Give every column a name of its own, and report those that it did not have before."""
-    original = ["" if name is None else str(name).strip() for name in frame.columns]
-    taken, names, repeated, nameless = set(original), [], [], []
-    seen: set[str] = set()
-    for position, name in enumerate(original):
-        unique = name or f"column {position + 1}"
-        number = 2
-        while unique in seen or (unique != name and unique in taken):
-            unique = f"{name or f'column {position + 1}'} ({number})"
-            number += 1
-        if name and unique != name:
-            repeated.append(f"'{unique}'")
-        elif not name:
-            nameless.append(f"'{unique}'")
-        seen.add(unique)
-        names.append(unique)
-    notes = []
-    if nameless:
-        notes.append(f"Columns without a name are called by their position: {', '.join(nameless)}.")
-    if repeated:
-        notes.append(f"Column names that occur more than once were numbered: {', '.join(repeated)}.")
+    names, notes = unique_names(frame.columns)
     return frame.set_axis(names, axis=1), notes
 
 

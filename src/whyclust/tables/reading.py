@@ -71,11 +71,11 @@ class ColumnReading:
         told = not self.gaps or (len(column) > 1 and missing.all())
         return numbers, missing if told else unread
 
-    def shown(self, column: pd.Series) -> bool | None:
-        """Whether only a decimal comma, or only a point, is possible in a column of numbers as text."""
+    def possible_marks(self, column: pd.Series) -> tuple[bool, bool] | None:
+        """Whether all of a column of numbers as text may have a decimal comma, and whether a point."""
         if self.categories or self.kind == DATE or not _is_text(column):
             return None
-        return self.spelling.shown([str(word) for word in column.dropna().unique()])
+        return self.spelling.possible_marks([str(word) for word in column.dropna().unique()])
 
     def with_comma(self, comma: bool) -> ColumnReading:
         """The same, for a file with another decimal mark."""
@@ -93,7 +93,7 @@ class ColumnReading:
 
     def _of_texts(self, column: pd.Series) -> tuple[NDArray, NDArray]:
         codes, words = pd.factorize(column.map(str).where(column.notna(), None).astype(object))
-        read = self._dates if self.kind == DATE else self.spelling.read
+        read = self._dates if self.kind == DATE else self.spelling.read_part
         numbers, unread = read([str(word) for word in words])
         return np.append(numbers, np.nan)[codes], np.append(unread, False)[codes]
 
@@ -161,17 +161,48 @@ class Reading:
 
     def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         """The frame with its columns read as those of the first table, and notes on what is unknown."""
-        # Columns that are not there are told by whoever matches them.
-        columns = [column for column in self.columns if column.name in frame.columns]
-        columns, notes = _with_marks_of(columns, frame)
-        changed = {}
-        for column in columns:
-            given = frame[column.name]
-            found, unknown = column.apply(given)
-            changed[column.name] = pd.Series(found, index=frame.index)
-            if unknown.any():
-                notes.append(_unknown_note(column, given, unknown))
-        return replaced(frame, changed), notes
+        settled, notes = self.settled(self.possible_marks(frame))
+        found, more = settled.apply(frame)
+        return found, [*notes, *more]
+
+    def possible_marks(self, frame: pd.DataFrame) -> dict[str, tuple[bool, bool]]:
+        """For columns of numbers as text, whether a decimal comma is possible, and whether a point is.
+
+        What is possible in a table is possible in all of its parts.
+        """
+        there = [column for column in self.columns if column.name in frame.columns]
+        marks = {column.name: column.possible_marks(frame[column.name]) for column in there}
+        return {name: one for name, one in marks.items() if one is not None}
+
+    def settled(
+        self, possible: Mapping[str, tuple[bool, bool]] | None = None
+    ) -> tuple[SettledReading, list[str]]:
+        """The same for all parts of a table, with the decimal marks that it shows, and notes on these.
+
+        A sign has one meaning in a file: where some columns can only be written with the other mark, and none
+        only with its own, '1,250' in a third column is written with the other one as well. Of a table that is
+        not known, columns keep their own marks.
+        """
+        possible = possible or {}
+        own = {column.name: bool(column.spelling.comma) for column in self.columns}
+        shown = {name: comma for name, (comma, point) in possible.items() if comma != point}
+        others = {comma for name, comma in shown.items() if comma != own[name]}
+        agreed = len(others) == 1 and all(comma != own[name] for name, comma in shown.items())
+        marks = dict.fromkeys(possible, *others) if agreed else shown
+        columns = tuple(
+            column.with_comma(marks[column.name]) if column.name in marks else column
+            for column in self.columns
+        )
+        told = [
+            f"'{column.name}'"
+            for column in self.columns
+            if agreed
+            and column.spelling.comma is not None
+            and marks.get(column.name, own[column.name]) != own[column.name]
+        ]
+        names = ("commas", "points") if others == {True} else ("points", "commas")
+        note = f"Decimal {names[0]} were read in {listed(told)}, where the model's table has {names[1]}."
+        return SettledReading(columns, self.id_column), [note] if told else []
 
     def of_rows(self, table: InputTable) -> InputTable:
         """The same of rows that a network is given; notes are warned of."""
@@ -181,30 +212,22 @@ class Reading:
         return replace(table, data=frame, notes=(*table.notes, *notes))
 
 
-def _with_marks_of(
-    columns: list[ColumnReading], frame: pd.DataFrame
-) -> tuple[list[ColumnReading], list[str]]:
-    """The columns with the decimal marks that the frame shows, and what is to be said of them.
+class SettledReading(Reading):
+    """The same with decimal marks that are settled: a row is read alike in any part of a table."""
 
-    A sign has one meaning in a file: where some columns can only be written with the other mark, and none
-    only with its own, '1,250' in a third column is written with the other one as well.
-    """
-    shown = [column.shown(frame[column.name]) for column in columns]
-    own = [bool(column.spelling.comma) for column in columns]
-    others = {mark for mark, kept in zip(shown, own, strict=True) if mark is not None and mark != kept}
-    if len(others) != 1 or any(mark == kept for mark, kept in zip(shown, own, strict=True)):
-        return columns, []
-    comma = others.pop()
-    written = {column.name for column in columns if _is_text(frame[column.name])}
-    found = [column.with_comma(comma) if column.name in written else column for column in columns]
-    told = [
-        f"'{before.name}'"
-        for before, after in zip(columns, found, strict=True)
-        if before.spelling.comma is not None and before.spelling.comma != after.spelling.comma
-    ]
-    marks = ("commas", "points") if comma else ("points", "commas")
-    note = f"Decimal {marks[0]} were read in {listed(told)}, where the model's table has {marks[1]}."
-    return found, [note] if told else []
+    def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+        """The frame with its columns read, and notes on what is unknown."""
+        changed, notes = {}, []
+        for column in self.columns:
+            # Columns that are not there are told by whoever matches them.
+            if column.name not in frame.columns:
+                continue
+            given = frame[column.name]
+            found, unknown = column.apply(given)
+            changed[column.name] = pd.Series(found, index=frame.index)
+            if unknown.any():
+                notes.append(_unknown_note(column, given, unknown))
+        return replaced(frame, changed), notes
 
 
 def _is_text(column: pd.Series) -> bool:

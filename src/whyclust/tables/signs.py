@@ -64,6 +64,8 @@ def read_signs(
     delimiter_name: str,
     as_text: Callable[[list[int]], pd.DataFrame] | None,
     as_written: Collection[str] = (),
+    *,
+    decimal_commas: bool = False,
 ) -> tuple[dict[int, pd.Series], list[str]]:
     """Find the columns of numbers that are written with commas, or with points between thousands.
 
@@ -83,6 +85,8 @@ def read_signs(
         Reads columns of numbers again, as they are written; None where they were never text.
     as_written : collection of str
         Names of columns that stay as they are.
+    decimal_commas : bool
+        Whether columns that are numbers already have shown that commas are decimal marks.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def read_signs(
         and names[position] not in as_written
     }
     with_commas = _with_sign(",", columns)
-    if not with_commas and (delimiter != ";" or as_text is None):
+    if not with_commas and delimiter != ";" and not decimal_commas:
         return {}, []
     floats = [
         position
@@ -109,9 +113,9 @@ def read_signs(
         written = as_text(floats)
         columns |= {position: written.iloc[:, place] for place, position in enumerate(floats)}
     with_points = _with_sign(".", columns)
-    if not with_commas:
+    if not with_commas and not decimal_commas:
         return _points_alone(frame, with_points, names)
-    comma, settled = _meaning_of_commas(with_commas, with_points, delimiter)
+    comma, settled = _meaning_of_commas(with_commas, with_points, delimiter, decimal_commas)
     found: list[tuple[_Column, str]] = [
         (column, comma if comma in column.meanings else column.meanings[0]) for column in with_commas
     ]
@@ -176,10 +180,11 @@ def _all_match(entries: Iterable[str], pattern: re.Pattern[str]) -> bool:
 
 
 def _meaning_of_commas(
-    with_commas: list[_Column], with_points: list[_Column], delimiter: str
+    with_commas: list[_Column], with_points: list[_Column], delimiter: str, decimal_commas: bool
 ) -> tuple[str, bool]:
     """What commas mean in the file, and whether the file shows it."""
     shown = {column.meanings[0] for column in with_commas if len(column.meanings) == 1}
+    shown |= {DECIMAL} if decimal_commas else set()
     if len(shown) == 1:
         return shown.pop(), True
     if not shown and any(column.meanings == (DECIMAL,) for column in with_points):

@@ -118,16 +118,16 @@ class Spelling:
         same = len(currencies_in([self.currency, other.currency])) == 1
         return same and self.measure == replace(other, currency=self.currency).measure
 
-    def shown(self, texts: Sequence[str]) -> bool | None:
-        """Whether only a decimal comma is possible in texts, or only a point; None where both or none are.
+    def possible_marks(self, texts: Sequence[str]) -> tuple[bool, bool]:
+        """Whether a decimal comma is possible in all texts, and whether a point is.
 
-        >>> Spelling().shown(["1,5", "2"]), Spelling().shown(["1.5"]), Spelling().shown(["1.250", "n/a"])
-        (True, False, None)
+        >>> Spelling().possible_marks(["1,5", "2"]), Spelling().possible_marks(["1.250", "n/a"])
+        ((True, False), (True, True))
         """
         found = (self._bare(text) for text in texts if text.strip().lower() not in NO_ENTRY)
         written = [one[0] for one in found if one is not None]
         comma, point = (all(is_written(one, mark) for one in written) for mark in (True, False))
-        return comma if comma != point else None
+        return comma, point
 
     def read(self, texts: Sequence[str]) -> tuple[NDArray, NDArray]:
         """The numbers of texts, NaN for gaps, and which texts are no such numbers.

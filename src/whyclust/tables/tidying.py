@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -241,3 +241,32 @@ def title_note(cells: list[str]) -> str:
     written = [cell.strip() for cell in cells if cell.strip()]
     told = f" ('{written[0][:60]}')" if written else ""
     return f"The lines above the names of the columns were left out{told}."
+
+
+def unique_names(columns: Iterable[object]) -> tuple[list[str], list[str]]:
+    """A name of its own for every column, without blanks around it, and notes on those that had none.
+
+    >>> unique_names([" a", "b", "a", ""])[0]
+    ['a', 'b', 'a (2)', 'column 4']
+    """
+    original = ["" if name is None else str(name).strip() for name in columns]
+    taken, names, repeated, nameless = set(original), [], [], []
+    seen: set[str] = set()
+    for position, name in enumerate(original):
+        unique = name or f"column {position + 1}"
+        number = 2
+        while unique in seen or (unique != name and unique in taken):
+            unique = f"{name or f'column {position + 1}'} ({number})"
+            number += 1
+        if name and unique != name:
+            repeated.append(f"'{unique}'")
+        elif not name:
+            nameless.append(f"'{unique}'")
+        seen.add(unique)
+        names.append(unique)
+    notes = []
+    if nameless:
+        notes.append(f"Columns without a name are called by their position: {', '.join(nameless)}.")
+    if repeated:
+        notes.append(f"Column names that occur more than once were numbered: {', '.join(repeated)}.")
+    return names, notes

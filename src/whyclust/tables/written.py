@@ -227,6 +227,8 @@ def read_numbers(
     delimiter_name: str = "commas",
     as_text: Callable[[list[int]], pd.DataFrame] | None = None,
     as_written: Collection[str] = (),
+    *,
+    decimal_commas: bool = False,
 ) -> tuple[dict[int, pd.Series], list[str]]:
     """Find the columns of text that are numbers, as people write them.
 
@@ -242,6 +244,8 @@ def read_numbers(
         Reads columns of numbers again, as they are written; None where they were never text.
     as_written : collection of str
         Names of columns that stay as they are.
+    decimal_commas : bool
+        Whether other columns, which are numbers already, have shown that commas are decimal marks.
 
     Returns
     -------
@@ -268,7 +272,9 @@ def read_numbers(
     bare = frame.copy(deep=False)
     for position, column in dressed.items():
         bare[position] = column.bare
-    signed, told = read_signs(bare, names, delimiter, delimiter_name, as_text, as_written)
+    signed, told = read_signs(
+        bare, names, delimiter, delimiter_name, as_text, as_written, decimal_commas=decimal_commas
+    )
     numbers = {position: column for position, column in signed.items() if position not in dressed}
     kept: dict[int, Dressed] = {}
     fractions: list[int] = []
