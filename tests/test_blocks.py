@@ -91,6 +91,24 @@ def test_arrow_files_and_csv_have_the_same_rows(tmp_path, monkeypatch):
         pd.testing.assert_frame_equal(whole, frame, check_index_type=False)
 
 
+@pytest.mark.parametrize("damage", [0.02, 0.3, 0.6, 0.97, 1.0, "cut", "empty"])
+def test_staged_rows_that_are_others_are_staged_again(tmp_path, damage):
+    for number in range(2):
+        clusters(40, seed=number).to_csv(tmp_path / f"{number}.csv", index=False)
+    files = [tmp_path / "0.csv", tmp_path / "1.csv"]
+    find_source(files, staged=tmp_path / "staged")
+    first, second = sorted((tmp_path / "staged").iterdir())
+    whole, untouched = second.read_bytes(), first.stat().st_mtime_ns
+    if isinstance(damage, float):
+        place = min(int(damage * len(whole)), len(whole) - 1)
+        second.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+    else:
+        second.write_bytes(whole[:-50] if damage == "cut" else b"")
+    find_source(files, staged=tmp_path / "staged")
+    assert second.read_bytes() == whole
+    assert first.stat().st_mtime_ns == untouched
+
+
 def test_csv_of_other_lands(tmp_path):
     (tmp_path / "rows.csv").write_text("size;name\n1,5;a\n2,25;b\n", encoding="utf-8")
     source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
@@ -517,7 +535,7 @@ def test_a_part_that_has_changed_is_computed_again(table, tmp_path):
 def writing(block, state):
     """A part with a sealed file beside."""
     from whyclust.saving.atomic import write_whole
-    from whyclust.saving.digest import seal, seal_of
+    from whyclust.saving.digest import seal, sum_of
 
     table = pa.table({"rows": [block.n_rows]})
 
@@ -527,7 +545,7 @@ def writing(block, state):
 
     counting(block, state)
     name = f"{block.number}.parquet"
-    return {"files": {name: str(seal_of(write_whole(state / "unfinished" / name, fill)))}}
+    return {"files": {name: sum_of(write_whole(state / "unfinished" / name, fill))}}
 
 
 def test_a_part_whose_files_are_others_is_computed_again(table, tmp_path):
@@ -537,10 +555,14 @@ def test_a_part_whose_files_are_others_is_computed_again(table, tmp_path):
     other = dataclasses.replace(source.blocks[1], n_rows=12345)
     writing(other, tmp_path)
     (job.folder / "2.parquet").unlink()
+    path = job.folder / "3.parquet"
+    changed = bytearray(path.read_bytes())
+    changed[5] ^= 4  # the digest inside stays what it was
+    path.write_bytes(changed)
     before = len(computed(tmp_path))
     again = Job(tmp_path, {"k": 3}, resume=True)
     list(again.run("stage", writing, source.blocks, tmp_path, ThisProcess()))
-    assert computed(tmp_path)[before:] == [1, 2]
+    assert computed(tmp_path)[before:] == [1, 2, 3]
 
 
 def test_a_part_of_the_job_with_another_digest_is_computed_again(table, tmp_path):

@@ -23,7 +23,7 @@ from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.saving.atomic import write_whole
-from whyclust.saving.digest import seal, seal_of, sum_of
+from whyclust.saving.digest import seal, sum_of
 from whyclust.saving.files import load, save
 from whyclust.tables import unknown_column
 from whyclust.telling.lines import id_name, row_lines
@@ -150,7 +150,6 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     return {
         "moments": moments,
         "files": files,
-        "sums": {name: sum_of(state.folder / name) for name in files},
         "notes": list(dict.fromkeys(told)),
         "disagreeing": disagreeing,
     }
@@ -162,12 +161,12 @@ def file_name(block: Block, number: int) -> str:
 
 
 def _saved(part: Explanation, state: Explainer, name: str) -> str:
-    """Write relevance in single precision: seven digits are more than anybody reads."""
+    """Write relevance in single precision, seven digits are more than anybody reads; return its SHA-256."""
     path = state.folder / name
     path.parent.mkdir(exist_ok=True)
     part = replace(part, values=np.asarray(part.values).astype(np.float32, order="F"))
     save(part if state.keep == "all" else part.without_data(), path)
-    return str(seal_of(path))
+    return sum_of(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +205,8 @@ def block_typical(block: Block, state: Known) -> dict[str, Any]:
             seal(stream)
 
         name = f"{CLUSTERS}/{file_name(block, number)}"
-        files[name] = str(seal_of(write_whole(folder / name, fill)))
-    return {
-        "typical": typical,
-        "files": files,
-        "sums": {name: sum_of(folder / name) for name in files},
-    }
+        files[name] = sum_of(write_whole(folder / name, fill))
+    return {"typical": typical, "files": files}
 
 
 def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Explanation]]:

@@ -19,7 +19,7 @@ from whyclust import __version__
 from whyclust.blocks.engines import Engine
 from whyclust.blocks.source import Block
 from whyclust.saving.atomic import clear_leftovers, write_whole
-from whyclust.saving.digest import seal_of
+from whyclust.saving.digest import sum_of
 from whyclust.saving.files import load, save
 from whyclust.saving.packing import as_ndarray, pack
 from whyclust.saving.registry import saved
@@ -44,8 +44,8 @@ class Part:
     block : int or None
         The number of the block; None for what concerns none.
     value : object
-        Whatever can be saved. Of a dictionary, the entry 'files' has files written beside, with their
-        digests.
+        Whatever can be saved. Of a dictionary, the entry 'files' has files written beside, with the SHA-256
+        of each.
     """
 
     job: str
@@ -149,7 +149,8 @@ class Job:
         right = part is not None and digest == known and _key(part) == (self.digest, stage, block.number)
         if right and isinstance(part.value, dict):
             files = part.value.get("files", {})
-            right = all(_sealed(self.folder / name) == seal for name, seal in files.items())
+            # Of all bytes: the digest inside a file stays the same where another bit has changed.
+            right = all(_sum(self.folder / name) == digest for name, digest in files.items())
         if right:
             self._parts[stage][str(block.number)] = digest
         else:
@@ -225,11 +226,11 @@ def _key(part: Any) -> tuple[str, str, int | None] | None:
     return (part.job, part.stage, part.block) if isinstance(part, Part) else None
 
 
-def _sealed(path: Path) -> str | None:
-    """The digest inside a Parquet file; None where there is no such file."""
+def _sum(path: Path) -> str | None:
+    """The digest of a file; None where there is none."""
     try:
-        return seal_of(path)
-    except (OSError, ValueError):
+        return sum_of(path)
+    except OSError:
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from whyclust.columns.plan import listed
 from whyclust.saving.atomic import write_whole
+from whyclust.saving.digest import is_changed, seal, seal_of
 
 # Bytes that are parsed at a time; types of columns are told by the first of them.
 PARSED = 16 << 20
@@ -25,7 +26,7 @@ _NO_VALUES = [
 
 
 def staged_csv(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Write the rows of CSV files to Parquet files, unless they are there; return these.
+    """Write the rows of CSV files to Parquet files, unless they are there as written; return these.
 
     Parameters
     ----------
@@ -38,8 +39,8 @@ def staged_csv(files: Sequence[Path], folder: Path) -> list[Path]:
     schema = None
     for number, file in enumerate(files):
         path = folder / f"rows-{number:06d}.parquet"
-        if not path.exists():
-            write_whole(path, partial(_write, file, files[0], schema))
+        if not _is_whole(path):
+            write_whole(path, partial(_write_sealed, file, files[0], schema))
         schema = schema or _schema_of(path)
         kept.append(path)
     return kept
@@ -70,6 +71,19 @@ def _schema_of(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     return pq.read_schema(path)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file is there, and as it was written."""
+    try:
+        return seal_of(path) is not None and not is_changed(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _write_sealed(file: Path, first: Path, schema: Any, stream: Any) -> None:
+    _write(file, first, schema, stream)
+    seal(stream)
 
 
 def _write(file: Path, first: Path, schema: Any, stream: Any) -> None:

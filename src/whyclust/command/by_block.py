@@ -246,7 +246,7 @@ def _explained(
     typical: Any = None
     for part in job.run("typical", block_typical, source.blocks, known, engine):
         typical = part["typical"] if typical is None else typical + part["typical"]
-        sums |= part["sums"]
+        sums |= part["files"]
     summary = summary_of(moments, typical, some)
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
     _refuse_changed(source)
@@ -287,7 +287,7 @@ def _total_of(
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
         disagreeing += part["disagreeing"]
-        sums |= part["sums"]
+        sums |= part["files"]
     return moments, list(notes), disagreeing, sums
 
 
