@@ -265,6 +265,22 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, 
     same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
 
 
+@pytest.mark.parametrize("keep", ["usual", "all", "nothing"])
+def test_typical_rows_are_those_of_the_whole_table(tmp_path, monkeypatch, no_page, keep):
+    """Rows of gaps are near the mean, and not typical; of copies one is named."""
+    small_blocks(monkeypatch)
+    frame = clusters(300).drop(columns=["group", "colour"])
+    frame.loc[np.random.default_rng(0).random(300) < 0.5, COLUMNS[2:]] = np.nan
+    folder = parquet(pd.concat([frame, frame[::-1]]), tmp_path / "in")
+    whole = explain_table(read_table(folder), k=3)
+    write_result(whole, tmp_path / "whole")
+    network = wc.load(tmp_path / "whole" / "model.npz")
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), Options(), Asked(keep=keep), network=network)
+    for one, other in zip(summary(out)["clusters"], summary(tmp_path / "whole")["clusters"], strict=True):
+        assert (one["typical"], one["borderline"]) == (other["typical"], other["borderline"])
+
+
 def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
     explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
     path = sorted((tmp_path / "out" / "relevance").iterdir())[0]

@@ -17,7 +17,7 @@ from whyclust.cluster.fidelity import Fidelity
 from whyclust.columns import TablePlan
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import read_input
+from whyclust.inputs.reading import InputTable, read_input
 from whyclust.labels.given import label_values
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
@@ -90,13 +90,15 @@ class Explainer:
         numbered = pd.Series([f"row {number + 1}" for number in frame.index], frame.index, dtype=object)
         return pd.Index(ids.astype(object).where(ids.notna(), numbered))
 
+    def _table(self, frame: pd.DataFrame) -> InputTable:
+        return read_input(self.features(frame).set_axis(self.names(frame), axis=0), "the table")
+
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain rows of the table."""
-        features = self.features(frame).set_axis(self.names(frame), axis=0)
         source = None if self.labels is None else f"column '{self.labels}'"
         return explain_rows(
             self.network,
-            read_input(features, "the table"),
+            self._table(frame),
             given=self.given(frame),
             fidelity=self.fidelity,
             source=source,
@@ -107,6 +109,12 @@ class Explainer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return self.explain(frame)
+
+    def explained_rows(self, frame: pd.DataFrame) -> Any:
+        """Rows of the table as their explanation has them."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return self.network.match(self._table(frame)).data
 
 
 def given_labels(frame: pd.DataFrame, name: str) -> NDArray:
@@ -211,15 +219,13 @@ def block_typical(block: Block, state: Known) -> dict[str, Any]:
 
 def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Explanation]]:
     """The explanations of a block, from their files if there are any."""
-    if state.keep == "nothing":
-        for first, frame in block.frames(state.columns):
+    for number, (first, frame) in enumerate(block.frames(state.columns)):
+        if state.keep == "nothing":
             yield first, state.explain_again(frame)
-        return
-    first = block.first_row
-    for path in sorted((state.folder / RELEVANCE).glob(f"part-{block.number:06d}-*.parquet")):
-        part = load(path)
-        yield first, part
-        first += len(part)
+            continue
+        part = load(state.folder / RELEVANCE / file_name(block, number))
+        # Which values a row lacks, and of which it is a copy, is told by the row itself.
+        yield first, part if state.keep == "all" else replace(part, data=state.explained_rows(frame))
 
 
 def block_rows(block: Block, state: tuple[list[str], NDArray]) -> pd.DataFrame:
