@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from sklearn.cluster import KMeans
 
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest, parquet, small_blocks
@@ -263,6 +264,27 @@ def test_ids_name_the_rows_and_relevance_can_be_left_out(tmp_path, monkeypatch, 
     pd.testing.assert_frame_equal(lines(tmp_path / "all"), lines(tmp_path / "nothing"))
     assert lines(tmp_path / "all")["customer"].tolist() == frame["customer"].fillna("row 8").tolist()
     same_summary(summary(tmp_path / "all"), summary(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("kind", ["Int64", "float64", "datetime64[ms]"])
+@pytest.mark.parametrize("by_model", [False, True])
+def test_a_gap_among_ids_makes_all_of_them_text(tmp_path, monkeypatch, no_page, kind, by_model):
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)[[*COLUMNS]]
+    ids = pd.Series(range(1000, 1300), dtype="Int64")
+    ids[250] = None
+    frame["customer"] = ids.astype(kind) if kind != "datetime64[ms]" else pd.to_datetime(ids, unit="D")
+    folder = parquet(frame, tmp_path / "in")
+    network = wc.neuralize(KMeans(3, n_init=1, random_state=0).fit(frame[COLUMNS])) if by_model else None
+    options = Options(id_column="customer") if by_model else Options(k=3, id_column="customer")
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), options, network=network)
+    told = [str(frame["customer"][place]).removesuffix(".0") for place in range(300)]
+    told[250] = "row 251"
+    assert lines(out)["customer"].tolist() == told
+    assert relevance(out).index.tolist() == told
+    assert pd.read_parquet(out / "clusters")["customer"].tolist() == told
+    assert len(pd.read_parquet(out / "relevance")) == 300
 
 
 @pytest.mark.parametrize("keep", ["usual", "all", "nothing"])

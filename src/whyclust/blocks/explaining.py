@@ -50,6 +50,8 @@ class Explainer:
         How well a surrogate reproduces the labels.
     keep : {"usual", "all", "nothing"}
         Whether relevance is kept, and with it the rows.
+    unnamed : bool
+        Whether some row of the table has no id: then all ids are text, as 'row 7' is.
     """
 
     network: Neuralized
@@ -59,6 +61,7 @@ class Explainer:
     labels: str | None = None
     fidelity: Fidelity | None = None
     keep: str = "usual"
+    unnamed: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -85,10 +88,13 @@ class Explainer:
         if self.id_column is None:
             return frame.index + 1
         ids = frame[self.id_column]
-        if not ids.isna().any():
+        if not self.unnamed:
             return pd.Index(ids)
-        numbered = pd.Series([f"row {number + 1}" for number in frame.index], frame.index, dtype=object)
-        return pd.Index(ids.astype(object).where(ids.notna(), numbered))
+        called = [
+            f"row {number + 1}" if missing else _as_text(value)
+            for number, missing, value in zip(frame.index, ids.isna(), ids, strict=True)
+        ]
+        return pd.Index(called, dtype=object)
 
     def _table(self, frame: pd.DataFrame) -> InputTable:
         return read_input(self.features(frame).set_axis(self.names(frame), axis=0), "the table")
@@ -115,6 +121,11 @@ class Explainer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return self.network.match(self._table(frame)).data
+
+
+def _as_text(value: Any) -> str:
+    """An id as text. Whole numbers beside a gap are read as floats, and are called as in other blocks."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def given_labels(frame: pd.DataFrame, name: str) -> NDArray:

@@ -30,7 +30,7 @@ from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
 from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
-from whyclust.command.by_block_planning import gathered, plan_blocks
+from whyclust.command.by_block_planning import gathered, has_unnamed, plan_blocks
 from whyclust.command.clusterers import check
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
@@ -152,7 +152,14 @@ def _fitted(
     else:
         fit = fit_block_labels(job, source, engine, plan, options, progress)
     explainer = Explainer(
-        fit.network, plan, job.folder, options.id_column, options.labels, fit.fidelity, asked.keep
+        fit.network,
+        plan,
+        job.folder,
+        options.id_column,
+        options.labels,
+        fit.fidelity,
+        asked.keep,
+        planned.unnamed,
     )
     if options.labels is None and fit.network.pool.takes_beta:
         progress("Clustering: β of all rows")
@@ -190,7 +197,8 @@ def _by_model(
     read = tuple(dict.fromkeys([*network.feature_names, *beside]))
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
-    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep)
+    unnamed = has_unnamed(options.id_column, facts, source)
+    explainer = Explainer(network, None, job.folder, options.id_column, keep=asked.keep, unnamed=unnamed)
     fit = BlockFit(
         network,
         len(network.clusters),
