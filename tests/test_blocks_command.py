@@ -287,6 +287,19 @@ def test_a_gap_among_ids_makes_all_of_them_text(tmp_path, monkeypatch, no_page, 
     assert len(pd.read_parquet(out / "relevance")) == 300
 
 
+@pytest.mark.parametrize("gap", [slice(0, 120), slice(120, 300)], ids=["first", "last"])
+def test_a_text_that_some_parts_lack_is_read_with_the_rows(tmp_path, monkeypatch, no_page, gap):
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)[[*COLUMNS, "colour"]]
+    frame.iloc[gap, -1] = None
+    folder = parquet(frame, tmp_path / "in")
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), Options(k=3), Asked(keep="all"))
+    found = pd.read_parquet(out / "relevance")["data.colour"]
+    assert found.fillna("none").tolist() == frame["colour"].fillna("none").tolist()
+    assert relevance(out).data["colour"].fillna("none").tolist() == found.fillna("none").tolist()
+
+
 @pytest.mark.parametrize("keep", ["usual", "all", "nothing"])
 def test_typical_rows_are_those_of_the_whole_table(tmp_path, monkeypatch, no_page, keep):
     """Rows of gaps are near the mean, and not typical; of copies one is named."""
