@@ -17,6 +17,7 @@ from sklearn.cluster import KMeans
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest, parquet, small_blocks
 from whyclust.blocks.engines import Dask, Processes, ThisProcess
+from whyclust.blocks.job import Job
 from whyclust.command import by_block, by_block_planning
 from whyclust.command.asking_blocks import how_by_block
 from whyclust.command.by_block import Asked, explain_by_block
@@ -357,6 +358,48 @@ def test_files_that_change_meanwhile_are_refused(folder, tmp_path, no_page):
     assert not (tmp_path / "out" / "report.html").exists()
 
 
+def test_names_are_refused_before_the_work(folder, tmp_path, no_page):
+    """At once where k or the model is known; else when it is chosen, and other names go on with the job."""
+    wrong, out = Asked({"9": "young"}), tmp_path / "out"
+    network = wc.neuralize(KMeans(3, n_init=1, random_state=0).fit(clusters()[COLUMNS]))
+    for options, model in ((Options(k=3), None), (Options(), network)):
+        with pytest.raises(ValueError, match="names has cluster '9', expected one of 0, 1, 2"):
+            explain_by_block([folder], out, ThisProcess(), options, wrong, network=model)
+        assert not out.exists()
+    with pytest.raises(ValueError, match="names has cluster '9', expected one of 0, 1, 2"):
+        explain_by_block([folder], out, ThisProcess(), Options(drop=("group",)), wrong)
+    assert not (out / "unfinished" / "explained").exists()
+    explain_by_block([folder], out, ThisProcess(), Options(drop=("group",)), Asked({"1": "old"}), resume=True)
+    assert "old" in lines(out)["cluster_name"].tolist()
+
+
+@pytest.mark.parametrize("stopped", ["_shown", "_move"])
+def test_a_job_goes_on_under_other_names(folder, tmp_path, monkeypatch, no_page, stopped):
+    """What they define is made again, and nothing else; finished results are those of their names."""
+    from whyclust.command import by_block_files
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    job = [folder], tmp_path / "out", ThisProcess(), Options(k=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(by_block if stopped == "_shown" else by_block_files, stopped, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            explain_by_block(*job, Asked({"0": "young"}, title="one"))
+    before = parts_of(tmp_path / "out")
+    after = {}
+    finish = Job.finish
+    monkeypatch.setattr(Job, "finish", lambda job: (after.update(parts_of(tmp_path / "out")), finish(job)))
+    explain_by_block(*job, Asked({"0": "old"}, title="two", rows=False), resume=True)
+    again = {path for path in before if after[path] != before[path]}
+    assert again == {path for path in before if path.parent.name == "typical"}
+    assert "old" in lines(tmp_path / "out")["cluster_name"].tolist()
+    assert "young" not in lines(tmp_path / "out")["cluster_name"].tolist()
+    explain_by_block(*job, Asked({"0": "old"}, title="two", rows=False), resume=True)
+    with pytest.raises(ValueError, match=r"is of another job \(--names was 0=old, is 0=young\)"):
+        explain_by_block(*job, Asked({"0": "young"}, title="two", rows=False), resume=True)
+
+
 # ---- audits ----
 
 
@@ -636,7 +679,6 @@ def test_the_client_is_killed_and_goes_on(folder, tmp_path, monkeypatch, stage, 
     before = parts_of(out)
     assert len(before) > 1
     from whyclust.blocks import source
-    from whyclust.blocks.job import Job
 
     monkeypatch.setattr(source, "BLOCK_NUMBERS", 400)
     monkeypatch.setattr(source, "BATCH_NUMBERS", 400)

@@ -74,6 +74,8 @@ class Job:
         The folder of the results.
     defined : mapping
         What makes it this job and no other, as JSON can tell it: options, files, versions.
+    told : mapping
+        What is asked beside, such as names of clusters: whoever goes on may ask otherwise.
     resume : bool
         Whether to go on with what is there.
 
@@ -83,8 +85,16 @@ class Job:
         Where there is an unfinished job and `resume` was not asked for, and where it is another one.
     """
 
-    def __init__(self, out: Path, defined: Mapping[str, Any], *, resume: bool = False) -> None:
+    def __init__(
+        self,
+        out: Path,
+        defined: Mapping[str, Any],
+        *,
+        told: Mapping[str, Any] | None = None,
+        resume: bool = False,
+    ) -> None:
         self.folder = out / UNFINISHED
+        self.told = json.loads(json.dumps(told or {}))
         self.defined = json.loads(json.dumps({**defined, "version": __version__}))
         self.digest = digest_of_json(self.defined)
         #: Files of results, with their digests, once all of them are there.
@@ -182,6 +192,12 @@ class Job:
             self.keep(name, found)
         return found
 
+    def forget(self, name: str) -> None:
+        """Take away what was kept under a name, or what a stage has found."""
+        self._parts.pop(name, None)
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        (self.folder / f"{name}.npz").unlink(missing_ok=True)
+
     # --- manifest ------------------------------------------------------------------------------
 
     def write_manifest(self, *, often: bool = False) -> None:
@@ -199,6 +215,7 @@ class Job:
             "format": 1,
             "job": self.digest,
             "defined": self.defined,
+            "told": self.told,
             "parts": self._parts,
             "results": self.results,
         }
@@ -294,7 +311,7 @@ def _options(defined: Mapping[str, Any]) -> dict[str, Any]:
     """What defines a job, without the groups in which it is kept."""
     found: dict[str, Any] = {}
     for key, value in defined.items():
-        found |= value if key in ("options", "asked") else {key: value}
+        found |= value if key in ("options", "asked", "told") else {key: value}
     return found
 
 

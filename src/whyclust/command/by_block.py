@@ -28,13 +28,14 @@ from whyclust.blocks.lock import locked
 from whyclust.blocks.source import Source, files_of, find_source, marks_of
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
-from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
+from whyclust.command.by_block_files import Found, already_finished, check_results, is_moving, write_found
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
 from whyclust.command.by_block_planning import gathered, has_unnamed, plan_blocks
 from whyclust.command.clusterers import check
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.naming import read_cluster_names
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
@@ -113,15 +114,21 @@ def explain_by_block(
     found = files_of(paths)
     defined = {
         "options": asdict(options),
-        "asked": {**asdict(asked), "names": {str(key): name for key, name in asked.names.items()}},
+        "asked": {"keep": asked.keep, "audit": asked.audit},
         "model": None if network is None else digest_of(network),
         "files": None if found is None else [list(mark) for mark in marks_of(found[0])],
     }
+    names = {str(key): name for key, name in asked.names.items()}
+    told = {"names": names, "rows": asked.rows, "title": asked.title}
+    if network is not None:
+        read_cluster_names(asked.names, network.clusters.tolist())
+    elif options.k is not None:
+        read_cluster_names(asked.names, list(range(options.k)))
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        if resume and (finished := already_finished(out, defined)) is not None:
+        if resume and (finished := already_finished(out, defined, told)) is not None:
             return finished
-        job = Job(out, defined, resume=resume)
+        job = Job(out, defined, told=told, resume=resume)
         progress("Reading the table")
         source = find_source(paths, staged=job.folder / "staged")
         if source.n_rows < 2:
@@ -151,6 +158,7 @@ def _fitted(
         fit = fit_blocks(job, source, engine, plan, sample, options, progress)
     else:
         fit = fit_block_labels(job, source, engine, plan, options, progress)
+    read_cluster_names(asked.names, fit.network.clusters.tolist())
     explainer = Explainer(
         fit.network,
         plan,
@@ -249,6 +257,10 @@ def _explained(
     notes = [*notes, *told]
     some = explainer.explain_again(sample.iloc[:MOST_NAMED]).with_names(asked.names)
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
+    if job.kept("names") != names:
+        # They are in the lines of all rows.
+        job.forget("typical")
+        job.keep("names", names)
     progress("Explaining: typical rows")
     known = Known(explainer, moments, names)
     typical: Any = None
@@ -259,7 +271,7 @@ def _explained(
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
     _refuse_changed(source)
     audit = None
-    if asked.audit and not job.kept("moving"):
+    if asked.audit and not is_moving(job):
         audit, told = audit_shown(
             shown, explainer, fit, n_rows=source.n_rows, seed=options.seed, progress=progress
         )

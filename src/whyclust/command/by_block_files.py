@@ -41,6 +41,8 @@ REPORT = "report.html"
 PARQUET = ".parquet"
 # In the order in which they are moved: who finds a new report finds the rest new, too.
 MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", *AUDIT_FILES, MANIFEST, SUMS, REPORT)
+# Where it is kept that only this is left to do.
+_MOVING = "moving"
 # What the same command writes without blocks.
 _IN_ONE_FILE = ("relevance.parquet", "clusters.csv")
 
@@ -75,14 +77,16 @@ def check_results(out: Path, *, audit: bool = False) -> None:
             )
 
 
-def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
+def already_finished(out: Path, defined: Mapping[str, Any], told: Mapping[str, Any]) -> Found | None:
     """What is told of a job that has been finished already, or None; results of another are refused."""
     from whyclust import __version__
 
     known = read_manifest(out / MANIFEST)
     if known is None or (out / UNFINISHED).exists():
         return None
-    refuse_other_job(out, known, json.loads(json.dumps({**defined, "version": __version__})))
+    # What is asked beside is in the results: they are those of no other names.
+    before = {"defined": {**known["defined"], "told": known.get("told", {})}}
+    refuse_other_job(out, before, json.loads(json.dumps({**defined, "told": told, "version": __version__})))
     for name, digest in known["results"].items():
         path = out / name
         if not path.exists() or (path.suffix == PARQUET and is_changed(path)) or _digest(path) != digest:
@@ -92,6 +96,11 @@ def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
                 "--resume to compute them anew."
             )
     return Found(out / REPORT, [f"'{out}' holds the results already: nothing was computed."], [], [])
+
+
+def is_moving(job: Job) -> bool:
+    """Whether all files were written, as they are asked for now, and only need to be moved."""
+    return bool(job.kept(_MOVING) == job.told)
 
 
 def _digest(path: Path) -> str:
@@ -145,7 +154,7 @@ def write_found(
     if plan is not None:
         reading = source.blocks[0].reading
         network = replace(network, reading=Reading.of(plan, {} if reading is None else reading.spellings))
-    if not job.kept("moving"):
+    if not is_moving(job):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             to_html(
@@ -204,7 +213,7 @@ def write_found(
         files += [job.folder / name for name in written]
         job.results = {one.relative_to(job.folder).as_posix(): _digest(one) for one in files}
         job.write_manifest()
-        job.keep("moving", True)
+        job.keep(_MOVING, job.told)
     small = {name: digest for name, digest in job.results.items() if not name.endswith(PARQUET)}
     write_sums({**sums, **small, MANIFEST: sum_of(job.folder / MANIFEST)}, job.folder)
     earlier = listed(out)
