@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,10 +23,11 @@ from whyclust.command import by_block, by_block_planning
 from whyclust.command.asking_blocks import how_by_block
 from whyclust.command.by_block import Asked, explain_by_block
 from whyclust.command.cli import _exit_code
+from whyclust.command.new_rows import explain_new_rows
 from whyclust.command.options import Options
 from whyclust.command.result_files import write_result
 from whyclust.command.run import explain_table
-from whyclust.tables import read_table
+from whyclust.tables import Table, read_table
 
 # Relevance is kept in single precision.
 SINGLE = 1e-6
@@ -572,6 +574,28 @@ def test_new_rows_by_block_print_no_warnings(folder, tmp_path, capsys, recwarn, 
     assert _exit_code(arguments) == 0
     assert capsys.readouterr().err == "" and not recwarn.list
     assert any("violet" in note for note in summary(tmp_path / "told")["computed"]["notes"])
+
+
+def test_what_blocks_do_not_know_is_told_once(tmp_path, monkeypatch):
+    """As the whole table tells it: the counts of the batches, added up."""
+    small_blocks(monkeypatch)
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
+    frame = clusters(n_rows=600)[[*COLUMNS, "colour"]]
+    first = explain_table(read_table(parquet(frame, tmp_path / "in")), k=3)
+    chance = np.random.default_rng(0).random((2, 600))
+    strange = frame.assign(
+        a=[("far" if chance[0, row] < 0.2 else str(value)) for row, value in enumerate(frame["a"])],
+        colour=frame["colour"].where(chance[1] < 0.8, "violet"),
+    )
+    strange = parquet(strange, tmp_path / "new")
+    out = tmp_path / "out"
+    found = explain_by_block([strange], out, ThisProcess(), Options(), network=first.network)
+    notes = [note for note in found.notes if note.startswith("In ")]
+    whole = explain_new_rows(Table(pd.read_parquet(strange)), first.network)
+    assert notes == [note for note in whole.notes if note.startswith("In ")]
+    assert len(notes) == 2
+    page = (out / "report.html").read_text()
+    assert set(re.findall(r"In [\d,]+ of ([\d,]+) rows column", page)) == {"600"}
 
 
 def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):

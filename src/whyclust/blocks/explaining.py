@@ -26,6 +26,7 @@ from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import seal, sum_of
 from whyclust.saving.files import load, save
 from whyclust.tables import unknown_column
+from whyclust.tables.unread import Unread, UnreadWarning, summed
 from whyclust.telling.lines import id_name, row_lines
 
 RELEVANCE, CLUSTERS = "relevance", "clusters"
@@ -112,9 +113,12 @@ class Explainer:
 
     def explain_again(self, frame: pd.DataFrame) -> Explanation:
         """The same, of rows whose warnings have become notes already."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return self.explain(frame)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            found = self.explain(frame)
+        # What these rows hold that the network does not know has been told of all rows.
+        unread = {str(one.message) for one in caught if isinstance(one.message, UnreadWarning)}
+        return replace(found, notes=[note for note in found.notes if note not in unread])
 
     def explained_rows(self, frame: pd.DataFrame) -> Any:
         """Rows of the table as their explanation has them."""
@@ -154,12 +158,19 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     moments: Any = None
     files: dict[str, str] = {}
     told: list[str] = []
+    unread: list[Unread] = []
     disagreeing = 0
     for number, (first, frame) in enumerate(block.frames(state.columns)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             part = state.explain(frame)
-        told += [" ".join(str(one.message).split()) for one in caught]
+        counts = {}
+        for one in (warning.message for warning in caught):
+            if isinstance(one, UnreadWarning):
+                counts[one.unread.column] = one.unread
+            else:
+                told.append(" ".join(str(one).split()))
+        unread = summed([*unread, *counts.values()])
         own = ClusterMoments.of(part, first, MEMBERS)
         moments = own if moments is None else moments + own
         disagreeing += int(part.disagrees.sum())
@@ -170,6 +181,7 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
         "moments": moments,
         "files": files,
         "notes": list(dict.fromkeys(told)),
+        "unread": unread,
         "disagreeing": disagreeing,
     }
 

@@ -41,6 +41,7 @@ from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
+from whyclust.tables.unread import Unread, summed, unread_notes
 from whyclust.telling.summary import Summary, summary_of
 
 Progress = Callable[[str], None]
@@ -301,14 +302,16 @@ def _total_of(
     """What all blocks have shown, their notes, rows that a surrogate assigns elsewhere, digests of files."""
     moments: Any = None
     notes: dict[str, None] = {}
+    unread: list[Unread] = []
     disagreeing = 0
     sums: dict[str, str] = {}
     for part in parts:
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
+        unread = summed([*unread, *part["unread"]])
         disagreeing += part["disagreeing"]
         sums |= part["files"]
-    return moments, list(notes), disagreeing, sums
+    return moments, [*notes, *unread_notes(unread, moments.n_rows)], disagreeing, sums
 
 
 # Rows that tell what is the same of all: names, the question.

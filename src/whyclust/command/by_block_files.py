@@ -31,6 +31,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import is_changed, seal_of, sum_of
 from whyclust.tables import Reading
+from whyclust.tables.unread import UnreadWarning
 from whyclust.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ def write_found(
     if not is_moving(job):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
+            # What rows hold that the model does not know has been told of all rows.
+            warnings.simplefilter("ignore", UnreadWarning)
             to_html(
                 page,
                 job.folder / REPORT,
