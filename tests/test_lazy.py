@@ -162,6 +162,8 @@ def test_errors_name_the_block(table):
     found = wc.explain(model, of_dask(frame, "frame"), beta=1.0)
     with pytest.raises(ValueError, match="In block 7 of 7, whose rows are numbered by themselves: "):
         found.compute()
+    with pytest.raises(ValueError, match="In block 7 of 7, whose rows .*: X holds NaN .* in row 56,"):
+        wc.explain(KMeans(3, n_init=1, random_state=0).fit(frame[:99]), of_dask(frame, "frame"))
 
 
 def test_nothing_is_computed_before_it_is_asked_for(table):

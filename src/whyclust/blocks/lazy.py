@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -174,10 +175,8 @@ class LazyExplanation:
         from dask import delayed
 
         explaining = delayed(_explained)
-        chunks = self._chunks()
         return [
-            explaining(self.network, chunk, self.asked, f"block {number} of {len(chunks)}")
-            for number, chunk in enumerate(chunks, start=1)
+            explaining(self.network, chunk, self.asked, block) for chunk, block in _numbered(self._chunks())
         ]
 
     @property
@@ -223,10 +222,22 @@ def _explained(network: Neuralized, rows: Any, asked: dict[str, Any], block: str
     """The explanation of a block; None where it has no rows."""
     if not len(rows):
         return None
-    try:
+    with _told_of(block):
         return replace(explain(network, rows, **asked), origin=None)
+
+
+@contextmanager
+def _told_of(block: str) -> Iterator[None]:
+    """Say of errors in which block they are: rows are numbered in it."""
+    try:
+        yield
     except ValueError as error:
         raise ValueError(f"In {block}, whose rows are numbered by themselves: {error}") from error
+
+
+def _numbered(chunks: list[Any]) -> list[tuple[Any, str]]:
+    """Blocks, and what they are called."""
+    return [(chunk, f"block {number} of {len(chunks)}") for number, chunk in enumerate(chunks, start=1)]
 
 
 def _taken(part: Explanation | None, name: str, more: tuple[int, ...], kind: Any) -> Any:
@@ -247,11 +258,12 @@ def _written(part: Explanation | None, path: Path) -> None:
         save(replace(part, values=values).without_data(), path)
 
 
-def _evidence(network: Neuralized, rows: Any) -> EvidenceMoments | None:
+def _evidence(network: Neuralized, rows: Any, block: str) -> EvidenceMoments | None:
     if not len(rows):
         return None
-    table = without_unknown(read_input(rows), network.feature_names if network.named else None)
-    return EvidenceMoments.of(network.evidence_rows(network.match(table)))
+    with _told_of(block):
+        table = without_unknown(read_input(rows), network.feature_names if network.named else None)
+        return EvidenceMoments.of(network.evidence_rows(network.match(table)))
 
 
 def _total(parts: Iterable[Any]) -> Any:
@@ -302,7 +314,7 @@ def explain_lazily(
     kept = isinstance(model, Neuralized) or beta is not None or background is not None
     if not kept and network.pool.takes_beta and _kept_beta(model) is None:
         found = delayed(_evidence)
-        moments = dask.compute(*(found(network, chunk) for chunk in chunks_of(X)))
+        moments = dask.compute(*(found(network, *chunk) for chunk in _numbered(chunks_of(X))))
         network = replace(network, beta=_total(moments).stiffness())
     if known is not None and hasattr(X, "columns"):
         X = X[[name for name in X.columns if name in set(known)]]
