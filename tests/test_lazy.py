@@ -219,3 +219,28 @@ def test_dask_dataframes_map_the_pure_function(table):
     meta = explain_frame(frame[:1], network)[:0]
     found = of_dask(frame, "frame").map_partitions(explain_frame, network, meta=meta).compute()
     pd.testing.assert_frame_equal(found, explain_frame(frame, network), rtol=0, atol=BOUND)
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+@pytest.mark.parametrize("given", ["float32", "float64", "int64"])
+def test_types_are_announced_as_they_are_computed(table, kind, given):
+    from whyclust.blocks import explain_frame
+
+    frame, _ = table
+    frame = frame.round().astype(given)
+    model = KMeans(3, n_init=1, random_state=0).fit(frame if kind == "frame" else frame.to_numpy())
+    found = wc.explain(model, of_dask(frame, kind))
+    for name in PER_ROW:
+        lazy = getattr(found, name)
+        assert lazy.dtype == lazy.compute().dtype
+    if kind == "frame":
+        some, none = (explain_frame(rows, found.network) for rows in (frame, frame[:0]))
+        assert none.dtypes.to_dict() == some.dtypes.to_dict()
+
+
+def test_types_of_what_is_encoded():
+    table = clusters(n_rows=200)[["a", "b", "colour"]].astype({"a": "float32", "b": "float32"})
+    prepare = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+    model = make_pipeline(prepare, KMeans(3, n_init=1, random_state=0)).fit(table)
+    found = wc.explain(model, dd.from_pandas(table, npartitions=3, sort=False))
+    assert found.values.dtype == found.values.compute().dtype == np.float64

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust._frames import is_frame
 from whyclust.blocks.source import Block
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.columns import TablePlan
@@ -306,9 +307,9 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
 def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
     if len(frame) == 0:  # engines hand over blocks of which a filter has left nothing
         columns = [str(name) for name in (network.feature_names if network.named else frame.columns)]
-        nobody, nothing = network.clusters[:0], np.empty(0)
+        nobody, nothing = network.clusters[:0], np.empty(0, dtype=type_of(network, frame))
         parts = (nobody, nobody, nothing, nothing)
-        values = np.empty((0, len(columns)))
+        values = np.empty((0, len(columns)), dtype=nothing.dtype)
     else:
         found = explain_rows(network, read_input(frame))
         columns = found.feature_names
@@ -317,3 +318,11 @@ def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
     lines = dict(zip(("cluster", "competitor", "evidence", "base_value"), parts, strict=True))
     relevance = pd.DataFrame(values, frame.index, [f"relevance.{name}" for name in columns])
     return pd.concat([pd.DataFrame(lines, index=frame.index), relevance], axis=1)
+
+
+def type_of(network: Neuralized, rows: Any) -> np.dtype:
+    """The type of the numbers by which rows like these are explained, of which there may be none."""
+    names = [str(name) for name in rows.columns] if is_frame(rows) else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return network._dtype(network.match(InputTable(rows, names, None)))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from whyclust._checks import counted
-from whyclust.blocks.explaining import MEMBERS
+from whyclust._frames import is_frame
+from whyclust.blocks.explaining import MEMBERS, type_of
 from whyclust.explaining.explain import explain
 from whyclust.explaining.explanation import Explanation
 from whyclust.inputs.reading import read_input, without_unknown
@@ -127,7 +128,7 @@ class LazyExplanation:
         import dask.array as da
         from dask import delayed
 
-        kind = self.network.clusters.dtype if name in _CLUSTERS else np.dtype(float)
+        kind = self.network.clusters.dtype if name in _CLUSTERS else self._type
         taken = delayed(_taken)
         parts = [
             da.from_delayed(taken(part, name, more, kind), (length, *more), dtype=kind)
@@ -178,6 +179,13 @@ class LazyExplanation:
         return [
             explaining(self.network, chunk, self.asked, block) for chunk, block in _numbered(self._chunks())
         ]
+
+    @property
+    def _type(self) -> np.dtype:
+        """That of the numbers, told by the columns alone."""
+        width = len(self.network.feature_names)
+        rows = getattr(self.data, "_meta", None)
+        return type_of(self.network, rows if is_frame(rows) else np.empty((0, width), self.data.dtype))
 
     @property
     def _example(self) -> Explanation:
