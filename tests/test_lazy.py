@@ -162,7 +162,7 @@ def test_errors_name_the_block(table):
     found = wc.explain(model, of_dask(frame, "frame"), beta=1.0)
     with pytest.raises(ValueError, match="In block 7 of 7, whose rows are numbered by themselves: "):
         found.compute()
-    with pytest.raises(ValueError, match="In block 7 of 7, whose rows .*: X holds NaN .* in row 56,"):
+    with pytest.raises(ValueError, match=r"In block 7 of 7, whose rows .*: X holds NaN .* in row 56,"):
         wc.explain(KMeans(3, n_init=1, random_state=0).fit(frame[:99]), of_dask(frame, "frame"))
 
 
@@ -244,3 +244,33 @@ def test_types_of_what_is_encoded():
     model = make_pipeline(prepare, KMeans(3, n_init=1, random_state=0)).fit(table)
     found = wc.explain(model, dd.from_pandas(table, npartitions=3, sort=False))
     assert found.values.dtype == found.values.compute().dtype == np.float64
+
+
+def test_what_chooses_no_rows_is_refused(table):
+    frame, _ = table
+    X = of_dask(frame, "array")
+    found = wc.explain(KMeans(3, n_init=1, random_state=0).fit(frame.to_numpy()), X, beta=1.0)
+    for rows in (None, (slice(2, 5), 0), X > 0, 3):
+        with pytest.raises(TypeError, match=r"with an entry for each row.*use compute\(\) first"):
+            found[rows]
+    assert found[2:5].values.shape == (3, 6)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_one_column_is_no_table(table, kind):
+    frame, model = table
+    X = of_dask(frame, kind)
+    with pytest.raises(ValueError, match=r"X has 1 dimension\(s\), expected a table .*use X.reshape"):
+        wc.explain(model, X["a"] if kind == "frame" else X[:, 0])
+
+
+def test_lines_are_of_frames_whose_columns_are_told_apart(table):
+    from whyclust.blocks import explain_frame
+
+    frame, model = table
+    network = wc.neuralize(model, frame)
+    with pytest.raises(TypeError, match="frame is a ndarray, expected a frame of pandas"):
+        explain_frame(frame.to_numpy(), network)
+    twice = pd.concat([frame.assign(id=1), frame.assign(id=2)[["id"]]], axis=1)
+    with pytest.raises(ValueError, match="the frame has more than one column called 'id'"):
+        explain_frame(twice, network, id_column="id")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from whyclust._frames import is_frame
+from whyclust._frames import is_frame, refuse_repeated
 from whyclust.blocks.source import Block
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.columns import TablePlan
@@ -290,6 +290,12 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
     >>> explain_frame(X[:2], network).columns.tolist()[:5]
     ['cluster', 'competitor', 'evidence', 'base_value', 'relevance.sepal length (cm)']
     """
+    if not is_frame(frame):
+        raise TypeError(
+            f"frame is a {type(frame).__name__}, expected a frame of pandas: pandas.DataFrame(rows, "
+            "columns=names) makes one."
+        )
+    refuse_repeated(list(frame.columns), "the frame")
     if id_column is None:
         return _lines_of(frame, network)
     if id_column not in frame.columns:

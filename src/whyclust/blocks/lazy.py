@@ -85,10 +85,13 @@ class LazyExplanation:
     def __getitem__(self, rows: Any) -> LazyExplanation:
         """Some of the rows, as dask chooses them: a slice or a mask of an array, a mask of a frame."""
         lazy = hasattr(rows, "dask")
-        if isinstance(rows, (int, np.integer)) or (hasattr(self.data, "columns") and not lazy):
+        # dask would take these for single rows, for columns, for numbers, or for a further dimension.
+        others = rows is None or isinstance(rows, (int, np.integer, tuple)) or getattr(rows, "ndim", 1) > 1
+        if others or (hasattr(self.data, "columns") and not lazy):
             raise TypeError(
-                "Rows of an explanation that is not computed are chosen by a mask of dask, or from an array "
-                "by a slice: for others use compute() first, such as explanation.compute()[:5]."
+                "Rows of an explanation that is not computed are chosen by a mask of dask with an entry for "
+                "each row, or from an array by a slice: for others use compute() first, such as "
+                "explanation.compute()[:5]."
             )
         return replace(self, data=self.data[rows])
 
@@ -316,6 +319,11 @@ def explain_lazily(
         raise TypeError(
             f"X is of dask, and {type(model).__name__} is known by its labels only, for which all rows are "
             "needed: fit whyclust.cluster.PrototypeSurrogate to some rows, and explain that."
+        )
+    if X.ndim < 2:
+        raise ValueError(
+            f"X has {X.ndim} dimension(s), expected a table of rows and columns: use X.reshape(-1, 1) for "
+            "one column of an array, or X.to_frame() for one of a frame."
         )
     known = column_names(model)
     network = network_for(model, None, background, threshold=threshold, beta=beta)
