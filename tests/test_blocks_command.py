@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -596,6 +597,25 @@ def test_what_blocks_do_not_know_is_told_once(tmp_path, monkeypatch):
     assert len(notes) == 2
     page = (out / "report.html").read_text()
     assert set(re.findall(r"In [\d,]+ of ([\d,]+) rows column", page)) == {"600"}
+
+
+def test_only_parts_of_the_job_are_results(folder, tmp_path, monkeypatch, no_page):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(by_block, "_shown", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            explain_by_block([folder], out, ThisProcess(), Options(k=3))
+    parts = out / "unfinished" / "relevance"
+    for name in ("part-000999-0000.parquet", "part-000000-0009.parquet"):
+        shutil.copy(parts / "part-000000-0000.parquet", parts / name)
+    explain_by_block([folder], out, ThisProcess(), Options(k=3), resume=True)
+    assert len(relevance(out)) == len(lines(out)) == 900
+    told = {line.split("  ", 1)[1] for line in (out / "SHA256SUMS").read_text().splitlines()}
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == told | {"SHA256SUMS"}
 
 
 def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):

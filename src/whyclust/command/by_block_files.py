@@ -205,9 +205,7 @@ def write_found(
         }
         found = [strongest(cluster) for cluster in summary.to_json()]
         write_json({"clusters": found, "computed": computed}, job.folder / "summary.json")
-        files = [
-            one for name in (RELEVANCE, CLUSTERS) for one in sorted((job.folder / name).glob("*.parquet"))
-        ]
+        files = [job.folder / name for name in sorted(sums)]
         written = ["model.npz", "summary.json", REPORT]
         if audit is not None:
             write_json(audit.to_json(), job.folder / "audit.json")
@@ -219,6 +217,7 @@ def write_found(
         job.keep(_MOVING, job.told)
     small = {name: digest for name, digest in job.results.items() if not name.endswith(PARQUET)}
     write_sums({**sums, **small, MANIFEST: sum_of(job.folder / MANIFEST)}, job.folder)
+    _keep_only(sums, job.folder)
     earlier = listed(out)
     for name in MOVED:
         _move(job.folder / name, out / name)
@@ -228,6 +227,14 @@ def write_found(
     # The page has the notes of the audit beside its verdict.
     notes = [*notes, *audited["audit_notes"]]
     return Found(out / REPORT, notes, fit.headlines, sentences, audited["verdict"])
+
+
+def _keep_only(sums: Mapping[str, str], folder: Path) -> None:
+    """Take away what stands beside the parts of this job: all of their folders is moved."""
+    for one in (RELEVANCE, CLUSTERS):
+        for path in (folder / one).rglob("*"):
+            if path.is_file() and path.relative_to(folder).as_posix() not in sums:
+                path.unlink()
 
 
 def _move(made: Path, place: Path) -> None:
