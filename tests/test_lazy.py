@@ -96,10 +96,19 @@ def test_parts_are_saved(table, tmp_path):
     folder = found.save(tmp_path / "parts")
     parts = [wc.load(path) for path in sorted(folder.iterdir())]
     assert len(parts) == found.n_blocks == 7
+    assert all(part.data.left_out for part in parts)
     joined = wc.Explanation.concat(parts)
     assert joined.values.dtype == np.float32
     assert largest(joined.values, wc.explain(model, frame).values) < 1e-4
     assert joined.index.tolist() == list(range(400))
+
+
+def test_a_background_gives_beta(table):
+    frame, model = table
+    whole = wc.explain(model, frame, background=frame[:50])
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame[:50])
+    assert abs(found.network.beta - whole.beta) < BOUND
+    assert abs(found.network.beta - wc.explain(model, frame).beta) > 1e-3
 
 
 def test_a_folder_of_parts_is_told(table, tmp_path):
