@@ -91,6 +91,24 @@ def test_arrow_files_and_csv_have_the_same_rows(tmp_path, monkeypatch):
         pd.testing.assert_frame_equal(whole, frame, check_index_type=False)
 
 
+@pytest.mark.parametrize("damage", [0.02, 0.3, 0.6, 0.97, 1.0, "cut", "empty"])
+def test_staged_rows_that_are_others_are_staged_again(tmp_path, damage):
+    for number in range(2):
+        clusters(40, seed=number).to_csv(tmp_path / f"{number}.csv", index=False)
+    files = [tmp_path / "0.csv", tmp_path / "1.csv"]
+    find_source(files, staged=tmp_path / "staged")
+    first, second = sorted((tmp_path / "staged").iterdir())
+    whole, untouched = second.read_bytes(), first.stat().st_mtime_ns
+    if isinstance(damage, float):
+        place = min(int(damage * len(whole)), len(whole) - 1)
+        second.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+    else:
+        second.write_bytes(whole[:-50] if damage == "cut" else b"")
+    find_source(files, staged=tmp_path / "staged")
+    assert second.read_bytes() == whole
+    assert first.stat().st_mtime_ns == untouched
+
+
 def test_csv_of_other_lands(tmp_path):
     (tmp_path / "rows.csv").write_text("size;name\n1,5;a\n2,25;b\n", encoding="utf-8")
     source = find_source([tmp_path / "rows.csv"], staged=tmp_path / "staged")
@@ -347,6 +365,51 @@ def test_mini_batches_are_running_means(table):
     assert largest(found.centers, centers) < 1e-10
 
 
+class Noticing(ThisProcess):
+    """Notes which blocks are handed over together, and with what."""
+
+    def __init__(self):
+        self.seen = []
+
+    def map(self, function, blocks, state):
+        self.seen.append(([block.number for block in blocks], state))
+        return super().map(function, blocks, state)
+
+
+def test_blocks_of_a_mini_batch_are_in_the_order_of_the_table(table):
+    """Sums are then rounded alike, whatever order the batches are in."""
+    frame, source = table
+    plan = numbers_plan(frame)
+    matrix = preparation(plan).transform(plan.apply(frame))
+    engine = Noticing()
+    mini_batches(Prepared(plan), matrix[:3].copy(), source.blocks, engine, seed=4)
+    numbers = [some for some, _ in engine.seen]
+    assert all(some == sorted(some) for some in numbers)
+    order = [number for some in numbers for number in some]
+    assert order != sorted(order)
+
+
+def test_a_start_draws_other_rows_in_each_pass_and_leaves_lonely_candidates_out(table, tmp_path, monkeypatch):
+    frame, source = table
+    plan = numbers_plan(frame)
+    matrix = preparation(plan).transform(plan.apply(frame))
+    weights = []
+    fit = KMeans.fit
+
+    def noticed(self, X, y=None, sample_weight=None):
+        weights.append(sample_weight)
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(KMeans, "fit", noticed)
+    engine = Noticing()
+    # Drawn rows with a cluster that no row of the table is near.
+    sample = np.concatenate([matrix, matrix[:50] + 1000.0])
+    find_start(Prepared(plan), sample, 4, source.blocks, engine, Job(tmp_path, {"job": "start"}), seed=7)
+    assert [task.state[2] for _, task in engine.seen[:2]] == [8, 9]
+    assert len(weights[-1]) < len(engine.seen[-1][1].state.centers) and min(weights[-1]) > 0
+    assert sum(weights[-1]) == len(frame)
+
+
 def test_far_rows_are_drawn_by_their_squared_distance(table):
     """Over many seeds, each row is the first drawn as often as its share of the squared distances says."""
     frame, source = table
@@ -533,7 +596,7 @@ def test_a_part_that_has_changed_is_computed_again(table, tmp_path):
 def writing(block, state):
     """A part with a sealed file beside."""
     from whyclust.saving.atomic import write_whole
-    from whyclust.saving.digest import seal, seal_of
+    from whyclust.saving.digest import seal, sum_of
 
     table = pa.table({"rows": [block.n_rows]})
 
@@ -543,7 +606,7 @@ def writing(block, state):
 
     counting(block, state)
     name = f"{block.number}.parquet"
-    return {"files": {name: str(seal_of(write_whole(state / "unfinished" / name, fill)))}}
+    return {"files": {name: sum_of(write_whole(state / "unfinished" / name, fill))}}
 
 
 def test_a_part_whose_files_are_others_is_computed_again(table, tmp_path):
@@ -553,10 +616,14 @@ def test_a_part_whose_files_are_others_is_computed_again(table, tmp_path):
     other = dataclasses.replace(source.blocks[1], n_rows=12345)
     writing(other, tmp_path)
     (job.folder / "2.parquet").unlink()
+    path = job.folder / "3.parquet"
+    changed = bytearray(path.read_bytes())
+    changed[5] ^= 4  # the digest inside stays what it was
+    path.write_bytes(changed)
     before = len(computed(tmp_path))
     again = Job(tmp_path, {"k": 3}, resume=True)
     list(again.run("stage", writing, source.blocks, tmp_path, ThisProcess()))
-    assert computed(tmp_path)[before:] == [1, 2]
+    assert computed(tmp_path)[before:] == [1, 2, 3]
 
 
 def test_a_part_of_the_job_with_another_digest_is_computed_again(table, tmp_path):
@@ -571,6 +638,34 @@ def test_a_part_of_the_job_with_another_digest_is_computed_again(table, tmp_path
     again = Job(tmp_path, {"k": 3}, resume=True)
     found = list(again.run("stage", counting, source.blocks, tmp_path, ThisProcess()))
     assert [one["rows"] for one in found] == [block.n_rows for block in source.blocks]
+
+
+def test_a_part_of_another_block_or_job_is_computed_again(table, tmp_path):
+    """Also where the manifest tells nothing of it: it is written only now and then."""
+    _, source = table
+    job = Job(tmp_path, {"k": 3})
+    some = job.run("stage", counting, source.blocks, tmp_path, ThisProcess())
+    for _ in range(3):
+        next(some)
+    other = Job(tmp_path / "other", {"k": 4})
+    next(other.run("stage", counting, source.blocks, tmp_path / "other", ThisProcess()))
+    shutil.copy(job.folder / "stage" / "000002.npz", job.folder / "stage" / "000003.npz")
+    shutil.copy(other.folder / "stage" / "000000.npz", job.folder / "stage" / "000000.npz")
+    assert read_manifest(job.folder / "manifest.json")["parts"] == {}
+    before = len(computed(tmp_path))
+    again = Job(tmp_path, {"k": 3}, resume=True)
+    found = list(again.run("stage", counting, source.blocks, tmp_path, ThisProcess()))
+    assert [one["rows"] for one in found] == [block.n_rows for block in source.blocks]
+    assert computed(tmp_path)[before:] == [0, *range(3, len(source.blocks))]
+
+
+def test_what_was_kept_is_of_its_name_and_job(tmp_path):
+    job, other = Job(tmp_path, {"k": 3}), Job(tmp_path / "other", {"k": 4})
+    job.keep("one", [1])
+    other.keep("three", [3])
+    shutil.copy(job.folder / "one.npz", job.folder / "two.npz")
+    shutil.copy(other.folder / "three.npz", job.folder / "three.npz")
+    assert [job.kept(name) for name in ("one", "two", "three")] == [[1], None, None]
 
 
 @pytest.mark.parametrize(
@@ -634,6 +729,25 @@ def test_a_folder_is_held_by_one_process(tmp_path):
     with locked(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_on_a_file_that_was_taken_away_is_none(tmp_path, monkeypatch):
+    """Whoever held it takes the file away, which another one has opened already."""
+    from whyclust.blocks import lock
+
+    path, take, opened = tmp_path / lock.NAME, lock._take, []
+
+    def taken(handle):
+        if not opened:
+            path.unlink()
+        opened.append(handle)
+        return take(handle)
+
+    monkeypatch.setattr(lock, "_take", taken)
+    with locked(tmp_path):
+        assert len(opened) == 2
+        with pytest.raises(ValueError, match="is being worked in"), locked(tmp_path):
+            pass
 
 
 # ---- for other engines ----

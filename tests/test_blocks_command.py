@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,10 +14,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from sklearn.cluster import KMeans
 
 import whyclust as wc
 from block_tables import COLUMNS, clusters, largest, parquet, small_blocks
 from whyclust.blocks.engines import Dask, Processes, ThisProcess
+from whyclust.blocks.job import Job
 from whyclust.command import by_block, by_block_planning
 from whyclust.command.asking_blocks import how_by_block
 from whyclust.command.by_block import Asked, explain_by_block
@@ -296,6 +300,56 @@ def test_rows_of_another_part_are_refused(tmp_path, monkeypatch, no_page):
     assert len(second.with_data(rows.drop(columns="customer"))) == len(second)
 
 
+@pytest.mark.parametrize("kind", ["Int64", "float64", "datetime64[ms]"])
+@pytest.mark.parametrize("by_model", [False, True])
+def test_a_gap_among_ids_makes_all_of_them_text(tmp_path, monkeypatch, no_page, kind, by_model):
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)[[*COLUMNS]]
+    ids = pd.Series(range(1000, 1300), dtype="Int64")
+    ids[250] = None
+    frame["customer"] = ids.astype(kind) if kind != "datetime64[ms]" else pd.to_datetime(ids, unit="D")
+    folder = parquet(frame, tmp_path / "in")
+    network = wc.neuralize(KMeans(3, n_init=1, random_state=0).fit(frame[COLUMNS])) if by_model else None
+    options = Options(id_column="customer") if by_model else Options(k=3, id_column="customer")
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), options, network=network)
+    told = [str(frame["customer"][place]).removesuffix(".0") for place in range(300)]
+    told[250] = "row 251"
+    assert lines(out)["customer"].tolist() == told
+    assert relevance(out).index.tolist() == told
+    assert pd.read_parquet(out / "clusters")["customer"].tolist() == told
+    assert len(pd.read_parquet(out / "relevance")) == 300
+
+
+@pytest.mark.parametrize("gap", [slice(0, 120), slice(120, 300)], ids=["first", "last"])
+def test_a_text_that_some_parts_lack_is_read_with_the_rows(tmp_path, monkeypatch, no_page, gap):
+    small_blocks(monkeypatch)
+    frame = clusters(n_rows=300)[[*COLUMNS, "colour"]]
+    frame.iloc[gap, -1] = None
+    folder = parquet(frame, tmp_path / "in")
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), Options(k=3), Asked(keep="all"))
+    found = pd.read_parquet(out / "relevance")["data.colour"]
+    assert found.fillna("none").tolist() == frame["colour"].fillna("none").tolist()
+    assert relevance(out).data["colour"].fillna("none").tolist() == found.fillna("none").tolist()
+
+
+@pytest.mark.parametrize("keep", ["usual", "all", "nothing"])
+def test_typical_rows_are_those_of_the_whole_table(tmp_path, monkeypatch, no_page, keep):
+    """Rows of gaps are near the mean, and not typical; of copies one is named."""
+    small_blocks(monkeypatch)
+    frame = clusters(300).drop(columns=["group", "colour"])
+    frame.loc[np.random.default_rng(0).random(300) < 0.5, COLUMNS[2:]] = np.nan
+    folder = parquet(pd.concat([frame, frame[::-1]]), tmp_path / "in")
+    whole = explain_table(read_table(folder), k=3)
+    write_result(whole, tmp_path / "whole")
+    network = wc.load(tmp_path / "whole" / "model.npz")
+    out = tmp_path / "out"
+    explain_by_block([folder], out, ThisProcess(), Options(), Asked(keep=keep), network=network)
+    for one, other in zip(summary(out)["clusters"], summary(tmp_path / "whole")["clusters"], strict=True):
+        assert (one["typical"], one["borderline"]) == (other["typical"], other["borderline"])
+
+
 def test_files_of_parts_are_sealed(folder, tmp_path, no_page):
     explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3, drop=("group",)))
     path = sorted((tmp_path / "out" / "relevance").iterdir())[0]
@@ -335,6 +389,48 @@ def test_files_that_change_meanwhile_are_refused(folder, tmp_path, no_page):
     with pytest.raises(ValueError, match=r"0\.parquet' was changed while it was read"):
         explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=3), progress=change)
     assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_names_are_refused_before_the_work(folder, tmp_path, no_page):
+    """At once where k or the model is known; else when it is chosen, and other names go on with the job."""
+    wrong, out = Asked({"9": "young"}), tmp_path / "out"
+    network = wc.neuralize(KMeans(3, n_init=1, random_state=0).fit(clusters()[COLUMNS]))
+    for options, model in ((Options(k=3), None), (Options(), network)):
+        with pytest.raises(ValueError, match="names has cluster '9', expected one of 0, 1, 2"):
+            explain_by_block([folder], out, ThisProcess(), options, wrong, network=model)
+        assert not out.exists()
+    with pytest.raises(ValueError, match="names has cluster '9', expected one of 0, 1, 2"):
+        explain_by_block([folder], out, ThisProcess(), Options(drop=("group",)), wrong)
+    assert not (out / "unfinished" / "explained").exists()
+    explain_by_block([folder], out, ThisProcess(), Options(drop=("group",)), Asked({"1": "old"}), resume=True)
+    assert "old" in lines(out)["cluster_name"].tolist()
+
+
+@pytest.mark.parametrize("stopped", ["_shown", "_move"])
+def test_a_job_goes_on_under_other_names(folder, tmp_path, monkeypatch, no_page, stopped):
+    """What they define is made again, and nothing else; finished results are those of their names."""
+    from whyclust.command import by_block_files
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    job = [folder], tmp_path / "out", ThisProcess(), Options(k=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(by_block if stopped == "_shown" else by_block_files, stopped, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            explain_by_block(*job, Asked({"0": "young"}, title="one"))
+    before = parts_of(tmp_path / "out")
+    after = {}
+    finish = Job.finish
+    monkeypatch.setattr(Job, "finish", lambda job: (after.update(parts_of(tmp_path / "out")), finish(job)))
+    explain_by_block(*job, Asked({"0": "old"}, title="two", rows=False), resume=True)
+    again = {path for path in before if after[path] != before[path]}
+    assert again == {path for path in before if path.parent.name == "typical"}
+    assert "old" in lines(tmp_path / "out")["cluster_name"].tolist()
+    assert "young" not in lines(tmp_path / "out")["cluster_name"].tolist()
+    explain_by_block(*job, Asked({"0": "old"}, title="two", rows=False), resume=True)
+    with pytest.raises(ValueError, match=r"is of another job \(--names was 0=old, is 0=young\)"):
+        explain_by_block(*job, Asked({"0": "young"}, title="two", rows=False), resume=True)
 
 
 # ---- audits ----
@@ -536,6 +632,47 @@ def test_so_many_clusters_are_compared_with_drawn_rows(folder, tmp_path, monkeyp
         explain_by_block([folder], tmp_path / "out", ThisProcess(), Options(k=500))
 
 
+def test_what_blocks_do_not_know_is_told_once(tmp_path, monkeypatch):
+    """As the whole table tells it: the counts of the batches, added up."""
+    small_blocks(monkeypatch)
+    monkeypatch.setattr(by_block_planning, "SAMPLE_ROWS", 90)
+    frame = clusters(n_rows=600)[[*COLUMNS, "colour"]]
+    first = explain_table(read_table(parquet(frame, tmp_path / "in")), k=3)
+    chance = np.random.default_rng(0).random((2, 600))
+    strange = frame.assign(
+        a=[("far" if chance[0, row] < 0.2 else str(value)) for row, value in enumerate(frame["a"])],
+        colour=frame["colour"].where(chance[1] < 0.8, "violet"),
+    )
+    strange = parquet(strange, tmp_path / "new")
+    out = tmp_path / "out"
+    found = explain_by_block([strange], out, ThisProcess(), Options(), network=first.network)
+    notes = [note for note in found.notes if note.startswith("In ")]
+    whole = explain_new_rows(Table(pd.read_parquet(strange)), first.network)
+    assert notes == [note for note in whole.notes if note.startswith("In ")]
+    assert len(notes) == 2
+    page = (out / "report.html").read_text()
+    assert set(re.findall(r"In [\d,]+ of ([\d,]+) rows column", page)) == {"600"}
+
+
+def test_only_parts_of_the_job_are_results(folder, tmp_path, monkeypatch, no_page):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(by_block, "_shown", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            explain_by_block([folder], out, ThisProcess(), Options(k=3))
+    parts = out / "unfinished" / "relevance"
+    for name in ("part-000999-0000.parquet", "part-000000-0009.parquet"):
+        shutil.copy(parts / "part-000000-0000.parquet", parts / name)
+    explain_by_block([folder], out, ThisProcess(), Options(k=3), resume=True)
+    assert len(relevance(out)) == len(lines(out)) == 900
+    told = {line.split("  ", 1)[1] for line in (out / "SHA256SUMS").read_text().splitlines()}
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == told | {"SHA256SUMS"}
+
+
 def test_an_interrupted_job_tells_how_to_go_on(folder, tmp_path, capsys, monkeypatch, no_page):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -690,7 +827,6 @@ def test_the_client_is_killed_and_goes_on(folder, tmp_path, monkeypatch, stage, 
     before = parts_of(out)
     assert len(before) > 1
     from whyclust.blocks import source
-    from whyclust.blocks.job import Job
 
     monkeypatch.setattr(source, "BLOCK_NUMBERS", 400)
     monkeypatch.setattr(source, "BATCH_NUMBERS", 400)

@@ -139,10 +139,19 @@ def test_parts_are_saved(table, tmp_path):
     folder = found.save(tmp_path / "parts")
     parts = [wc.load(path) for path in sorted(folder.iterdir())]
     assert len(parts) == found.n_blocks == 7
+    assert all(part.data.left_out for part in parts)
     joined = wc.Explanation.concat(parts)
     assert joined.values.dtype == np.float32
     assert largest(joined.values, wc.explain(model, frame).values) < 1e-4
     assert joined.index.tolist() == list(range(400))
+
+
+def test_a_background_gives_beta(table):
+    frame, model = table
+    whole = wc.explain(model, frame, background=frame[:50])
+    found = wc.explain(model, of_dask(frame, "frame"), background=frame[:50])
+    assert abs(found.network.beta - whole.beta) < BOUND
+    assert abs(found.network.beta - wc.explain(model, frame).beta) > 1e-3
 
 
 def test_a_folder_of_parts_is_told(table, tmp_path):
@@ -205,6 +214,8 @@ def test_errors_name_the_block(table):
     found = wc.explain(model, of_dask(frame, "frame"), beta=1.0)
     with pytest.raises(ValueError, match="In block 7 of 7, whose rows are numbered by themselves: "):
         found.compute()
+    with pytest.raises(ValueError, match=r"In block 7 of 7, whose rows .*: X holds NaN .* in row 56,"):
+        wc.explain(KMeans(3, n_init=1, random_state=0).fit(frame[:99]), of_dask(frame, "frame"))
 
 
 def test_nothing_is_computed_before_it_is_asked_for(table):
@@ -312,3 +323,58 @@ def test_parts_are_saved_to_folders_only(table, tmp_path):
         with pytest.raises(ValueError, match=told):
             found.save(tmp_path / name)
     assert files_in(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+@pytest.mark.parametrize("given", ["float32", "float64", "int64"])
+def test_types_are_announced_as_they_are_computed(table, kind, given):
+    from whyclust.blocks import explain_frame
+
+    frame, _ = table
+    frame = frame.round().astype(given)
+    model = KMeans(3, n_init=1, random_state=0).fit(frame if kind == "frame" else frame.to_numpy())
+    found = wc.explain(model, of_dask(frame, kind))
+    for name in PER_ROW:
+        lazy = getattr(found, name)
+        assert lazy.dtype == lazy.compute().dtype
+    if kind == "frame":
+        some, none = (explain_frame(rows, found.network) for rows in (frame, frame[:0]))
+        assert none.dtypes.to_dict() == some.dtypes.to_dict()
+
+
+def test_types_of_what_is_encoded():
+    table = clusters(n_rows=200)[["a", "b", "colour"]].astype({"a": "float32", "b": "float32"})
+    prepare = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+    model = make_pipeline(prepare, KMeans(3, n_init=1, random_state=0)).fit(table)
+    found = wc.explain(model, dd.from_pandas(table, npartitions=3, sort=False))
+    assert found.values.dtype == found.values.compute().dtype == np.float64
+
+
+def test_what_chooses_no_rows_is_refused(table):
+    frame, _ = table
+    X = of_dask(frame, "array")
+    found = wc.explain(KMeans(3, n_init=1, random_state=0).fit(frame.to_numpy()), X, beta=1.0)
+    for rows in (None, (slice(2, 5), 0), X > 0, 3):
+        with pytest.raises(TypeError, match=r"with an entry for each row.*use compute\(\) first"):
+            found[rows]
+    assert found[2:5].values.shape == (3, 6)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_one_column_is_no_table(table, kind):
+    frame, model = table
+    X = of_dask(frame, kind)
+    with pytest.raises(ValueError, match=r"X has 1 dimension\(s\), expected a table .*use X.reshape"):
+        wc.explain(model, X["a"] if kind == "frame" else X[:, 0])
+
+
+def test_lines_are_of_frames_whose_columns_are_told_apart(table):
+    from whyclust.blocks import explain_frame
+
+    frame, model = table
+    network = wc.neuralize(model, frame)
+    with pytest.raises(TypeError, match="frame is a ndarray, expected a frame of pandas"):
+        explain_frame(frame.to_numpy(), network)
+    twice = pd.concat([frame.assign(id=1), frame.assign(id=2)[["id"]]], axis=1)
+    with pytest.raises(ValueError, match="the frame has more than one column called 'id'"):
+        explain_frame(twice, network, id_column="id")

@@ -231,6 +231,7 @@ def test_categories_are_matched_only_where_they_are_different_in_that_sense():
     assert names([1], ["1.0", "1"]) == ["1"]
     assert names([1, "y"], ["yes", "no", "perhaps"]) == ["1", "y"]
     assert names([True, 0], ["yes", "no"]) == ["yes", "no"]
+    assert names([-0.0, 1.0, "-0"], ["False", "True"]) == ["False", "True", "False"]
     assert matched(pd.Series(["c", None, "a"]), ["a", "b"])[1].tolist() == [True, False, False]
 
 

@@ -12,20 +12,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from whyclust._frames import is_frame, refuse_repeated
 from whyclust.blocks.source import Block
 from whyclust.cluster.fidelity import Fidelity
 from whyclust.columns import TablePlan
 from whyclust.explaining.explanation import Explanation
 from whyclust.explaining.rows import explain_rows
-from whyclust.inputs.reading import read_input
+from whyclust.inputs.reading import InputTable, read_input
 from whyclust.labels.given import label_values
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.saving.atomic import write_whole
-from whyclust.saving.digest import seal, seal_of, sum_of
+from whyclust.saving.digest import seal, sum_of
 from whyclust.saving.files import load, save
 from whyclust.tables import unknown_column
+from whyclust.tables.unread import Unread, UnreadWarning, summed
 from whyclust.telling.lines import id_name, row_lines
 
 RELEVANCE, CLUSTERS = "relevance", "clusters"
@@ -50,6 +52,8 @@ class Explainer:
         How well a surrogate reproduces the labels.
     keep : {"usual", "all", "nothing"}
         Whether relevance is kept, and with it the rows.
+    unnamed : bool
+        Whether some row of the table has no id: then all ids are text, as 'row 7' is.
     """
 
     network: Neuralized
@@ -59,6 +63,7 @@ class Explainer:
     labels: str | None = None
     fidelity: Fidelity | None = None
     keep: str = "usual"
+    unnamed: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -85,18 +90,23 @@ class Explainer:
         if self.id_column is None:
             return frame.index + 1
         ids = frame[self.id_column]
-        if not ids.isna().any():
+        if not self.unnamed:
             return pd.Index(ids)
-        numbered = pd.Series([f"row {number + 1}" for number in frame.index], frame.index, dtype=object)
-        return pd.Index(ids.astype(object).where(ids.notna(), numbered))
+        called = [
+            f"row {number + 1}" if missing else _as_text(value)
+            for number, missing, value in zip(frame.index, ids.isna(), ids, strict=True)
+        ]
+        return pd.Index(called, dtype=object)
+
+    def _table(self, frame: pd.DataFrame) -> InputTable:
+        return read_input(self.features(frame).set_axis(self.names(frame), axis=0), "the table")
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain rows of the table."""
-        features = self.features(frame).set_axis(self.names(frame), axis=0)
         source = None if self.labels is None else f"column '{self.labels}'"
         return explain_rows(
             self.network,
-            read_input(features, "the table"),
+            self._table(frame),
             given=self.given(frame),
             fidelity=self.fidelity,
             source=source,
@@ -104,9 +114,23 @@ class Explainer:
 
     def explain_again(self, frame: pd.DataFrame) -> Explanation:
         """The same, of rows whose warnings have become notes already."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            found = self.explain(frame)
+        # What these rows hold that the network does not know has been told of all rows.
+        unread = {str(one.message) for one in caught if isinstance(one.message, UnreadWarning)}
+        return replace(found, notes=[note for note in found.notes if note not in unread])
+
+    def explained_rows(self, frame: pd.DataFrame) -> Any:
+        """Rows of the table as their explanation has them."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return self.explain(frame)
+            return self.network.match(self._table(frame)).data
+
+
+def _as_text(value: Any) -> str:
+    """An id as text. Whole numbers beside a gap are read as floats, and are called as in other blocks."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def given_labels(frame: pd.DataFrame, name: str) -> NDArray:
@@ -135,12 +159,19 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     moments: Any = None
     files: dict[str, str] = {}
     told: list[str] = []
+    unread: list[Unread] = []
     disagreeing = 0
     for number, (first, frame) in enumerate(block.frames(state.columns)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             part = state.explain(frame)
-        told += [" ".join(str(one.message).split()) for one in caught]
+        counts = {}
+        for one in (warning.message for warning in caught):
+            if isinstance(one, UnreadWarning):
+                counts[one.unread.column] = one.unread
+            else:
+                told.append(" ".join(str(one).split()))
+        unread = summed([*unread, *counts.values()])
         own = ClusterMoments.of(part, first, MEMBERS)
         moments = own if moments is None else moments + own
         disagreeing += int(part.disagrees.sum())
@@ -150,8 +181,8 @@ def block_explained(block: Block, state: Explainer) -> dict[str, Any]:
     return {
         "moments": moments,
         "files": files,
-        "sums": {name: sum_of(state.folder / name) for name in files},
         "notes": list(dict.fromkeys(told)),
+        "unread": unread,
         "disagreeing": disagreeing,
     }
 
@@ -162,12 +193,12 @@ def file_name(block: Block, number: int) -> str:
 
 
 def _saved(part: Explanation, state: Explainer, name: str) -> str:
-    """Write relevance in single precision: seven digits are more than anybody reads."""
+    """Write relevance in single precision, seven digits are more than anybody reads; return its SHA-256."""
     path = state.folder / name
     path.parent.mkdir(exist_ok=True)
     part = replace(part, values=np.asarray(part.values).astype(np.float32, order="F"))
     save(part if state.keep == "all" else part.without_data(), path)
-    return str(seal_of(path))
+    return sum_of(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,25 +237,19 @@ def block_typical(block: Block, state: Known) -> dict[str, Any]:
             seal(stream)
 
         name = f"{CLUSTERS}/{file_name(block, number)}"
-        files[name] = str(seal_of(write_whole(folder / name, fill)))
-    return {
-        "typical": typical,
-        "files": files,
-        "sums": {name: sum_of(folder / name) for name in files},
-    }
+        files[name] = sum_of(write_whole(folder / name, fill))
+    return {"typical": typical, "files": files}
 
 
 def _explained_again(block: Block, state: Explainer) -> Iterator[tuple[int, Explanation]]:
     """The explanations of a block, from their files if there are any."""
-    if state.keep == "nothing":
-        for first, frame in block.frames(state.columns):
+    for number, (first, frame) in enumerate(block.frames(state.columns)):
+        if state.keep == "nothing":
             yield first, state.explain_again(frame)
-        return
-    first = block.first_row
-    for path in sorted((state.folder / RELEVANCE).glob(f"part-{block.number:06d}-*.parquet")):
-        part = load(path)
-        yield first, part
-        first += len(part)
+            continue
+        part = load(state.folder / RELEVANCE / file_name(block, number))
+        # Which values a row lacks, and of which it is a copy, is told by the row itself.
+        yield first, part if state.keep == "all" else replace(part, data=state.explained_rows(frame))
 
 
 def block_rows(block: Block, state: tuple[list[str], NDArray]) -> pd.DataFrame:
@@ -266,6 +291,12 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
     >>> explain_frame(X[:2], network).columns.tolist()[:5]
     ['cluster', 'competitor', 'evidence', 'base_value', 'relevance.sepal length (cm)']
     """
+    if not is_frame(frame):
+        raise TypeError(
+            f"frame is a {type(frame).__name__}, expected a frame of pandas: pandas.DataFrame(rows, "
+            "columns=names) makes one."
+        )
+    refuse_repeated(list(frame.columns), "the frame")
     if id_column is None:
         return _lines_of(frame, network)
     if id_column not in frame.columns:
@@ -282,9 +313,9 @@ def explain_frame(frame: pd.DataFrame, network: Neuralized, *, id_column: str | 
 def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
     if len(frame) == 0:  # engines hand over blocks of which a filter has left nothing
         columns = [str(name) for name in (network.feature_names if network.named else frame.columns)]
-        nobody, nothing = network.clusters[:0], np.empty(0)
+        nobody, nothing = network.clusters[:0], np.empty(0, dtype=type_of(network, frame))
         parts = (nobody, nobody, nothing, nothing)
-        values = np.empty((0, len(columns)))
+        values = np.empty((0, len(columns)), dtype=nothing.dtype)
     else:
         if network.reading is not None:
             network = replace(network, reading=network.reading.settled()[0])
@@ -297,3 +328,11 @@ def _lines_of(frame: pd.DataFrame, network: Neuralized) -> pd.DataFrame:
     lines = dict(zip(("cluster", "competitor", "evidence", "base_value"), parts, strict=True))
     relevance = pd.DataFrame(values, frame.index, [f"relevance.{name}" for name in columns])
     return pd.concat([pd.DataFrame(lines, index=frame.index), relevance], axis=1)
+
+
+def type_of(network: Neuralized, rows: Any) -> np.dtype:
+    """The type of the numbers by which rows like these are explained, of which there may be none."""
+    names = [str(name) for name in rows.columns] if is_frame(rows) else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return network._dtype(network.match(InputTable(rows, names, None)))

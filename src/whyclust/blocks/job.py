@@ -20,7 +20,7 @@ from whyclust import __version__
 from whyclust.blocks.engines import Engine
 from whyclust.blocks.source import Block
 from whyclust.saving.atomic import clear_leftovers, write_whole
-from whyclust.saving.digest import seal_of
+from whyclust.saving.digest import sum_of
 from whyclust.saving.files import load, save
 from whyclust.saving.packing import as_ndarray, pack
 from whyclust.saving.registry import saved
@@ -47,8 +47,8 @@ class Part:
     block : int or None
         The number of the block; None for what concerns none.
     value : object
-        Whatever can be saved. Of a dictionary, the entry 'files' has files written beside, with their
-        digests.
+        Whatever can be saved. Of a dictionary, the entry 'files' has files written beside, with the SHA-256
+        of each.
     """
 
     job: str
@@ -77,6 +77,8 @@ class Job:
         The folder of the results.
     defined : mapping
         What makes it this job and no other, as JSON can tell it: options, files, versions.
+    told : mapping
+        What is asked beside, such as names of clusters: whoever goes on may ask otherwise.
     resume : bool
         Whether to go on with what is there.
 
@@ -86,8 +88,16 @@ class Job:
         Where there is an unfinished job and `resume` was not asked for, and where it is another one.
     """
 
-    def __init__(self, out: Path, defined: Mapping[str, Any], *, resume: bool = False) -> None:
+    def __init__(
+        self,
+        out: Path,
+        defined: Mapping[str, Any],
+        *,
+        told: Mapping[str, Any] | None = None,
+        resume: bool = False,
+    ) -> None:
         self.folder = out / UNFINISHED
+        self.told = json.loads(json.dumps(told or {}))
         self.defined = json.loads(json.dumps({**defined, "version": __version__}))
         self.digest = digest_of_json(self.defined)
         #: Files of results, with their digests, once all of them are there.
@@ -182,7 +192,8 @@ class Job:
         right = part is not None and digest == known and _key(part) == (self.digest, stage, block.number)
         if right and isinstance(part.value, dict):
             files = part.value.get("files", {})
-            right = all(_sealed(self.folder / name) == seal for name, seal in files.items())
+            # Of all bytes: the digest inside a file stays the same where another bit has changed.
+            right = all(_sum(self.folder / name) == digest for name, digest in files.items())
         if right:
             self._parts[stage][str(block.number)] = digest
         else:
@@ -214,6 +225,12 @@ class Job:
             self.keep(name, found)
         return found
 
+    def forget(self, name: str) -> None:
+        """Take away what was kept under a name, or what a stage has found."""
+        self._parts.pop(name, None)
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        (self.folder / f"{name}.npz").unlink(missing_ok=True)
+
     # --- manifest ------------------------------------------------------------------------------
 
     def write_manifest(self, *, often: bool = False) -> None:
@@ -231,6 +248,7 @@ class Job:
             "format": 1,
             "job": self.digest,
             "defined": self.defined,
+            "told": self.told,
             "parts": self._parts,
             "results": self.results,
             **({"refused": True} if self._refused else {}),
@@ -259,11 +277,11 @@ def _key(part: Any) -> tuple[str, str, int | None] | None:
     return (part.job, part.stage, part.block) if isinstance(part, Part) else None
 
 
-def _sealed(path: Path) -> str | None:
-    """The digest inside a Parquet file; None where there is no such file."""
+def _sum(path: Path) -> str | None:
+    """The digest of a file; None where there is none."""
     try:
-        return seal_of(path)
-    except (OSError, ValueError):
+        return sum_of(path)
+    except OSError:
         return None
 
 
@@ -327,7 +345,7 @@ def _options(defined: Mapping[str, Any]) -> dict[str, Any]:
     """What defines a job, without the groups in which it is kept."""
     found: dict[str, Any] = {}
     for key, value in defined.items():
-        found |= value if key in ("options", "asked") else {key: value}
+        found |= value if key in ("options", "asked", "told") else {key: value}
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from whyclust._checks import counted
-from whyclust.blocks.explaining import MEMBERS
+from whyclust._frames import is_frame
+from whyclust.blocks.explaining import MEMBERS, type_of
 from whyclust.blocks.parts import folder_of_parts
 from whyclust.explaining.explain import explain
 from whyclust.explaining.explanation import Explanation
@@ -89,10 +91,13 @@ class LazyExplanation:
         A mask may come from the explanation: ``explanation[explanation.evidence > 5]``.
         """
         lazy = hasattr(rows, "dask")
-        if isinstance(rows, (int, np.integer)) or (hasattr(self.data, "columns") and not lazy):
+        # dask would take these for single rows, for columns, for numbers, or for a further dimension.
+        others = rows is None or isinstance(rows, (int, np.integer, tuple)) or getattr(rows, "ndim", 1) > 1
+        if others or (hasattr(self.data, "columns") and not lazy):
             raise TypeError(
-                "Rows of an explanation that is not computed are chosen by a mask of dask, or from an array "
-                "by a slice: for others use compute() first, such as explanation.compute()[:5]."
+                "Rows of an explanation that is not computed are chosen by a mask of dask with an entry for "
+                "each row, or from an array by a slice: for others use compute() first, such as "
+                "explanation.compute()[:5]."
             )
         if hasattr(self.data, "columns") and not hasattr(rows, "to_dask_array"):
             return replace(self, data=_masked(self.data, rows))
@@ -134,7 +139,7 @@ class LazyExplanation:
         import dask.array as da
         from dask import delayed
 
-        kind = self.network.clusters.dtype if name in _CLUSTERS else np.dtype(float)
+        kind = self.network.clusters.dtype if name in _CLUSTERS else self._type
         taken = delayed(_taken)
         parts = [
             da.from_delayed(taken(part, name, more, kind), (length, *more), dtype=kind)
@@ -187,11 +192,16 @@ class LazyExplanation:
         from dask import delayed
 
         explaining = delayed(_explained)
-        chunks = self._chunks()
         return [
-            explaining(self.network, chunk, self.asked, f"block {number} of {len(chunks)}")
-            for number, chunk in enumerate(chunks, start=1)
+            explaining(self.network, chunk, self.asked, block) for chunk, block in _numbered(self._chunks())
         ]
+
+    @property
+    def _type(self) -> np.dtype:
+        """That of the numbers, told by the columns alone."""
+        width = len(self.network.feature_names)
+        rows = getattr(self.data, "_meta", None)
+        return type_of(self.network, rows if is_frame(rows) else np.empty((0, width), self.data.dtype))
 
     @property
     def _example(self) -> Explanation:
@@ -261,10 +271,22 @@ def _explained(network: Neuralized, rows: Any, asked: dict[str, Any], block: str
     """The explanation of a block; None where it has no rows."""
     if not len(rows):
         return None
-    try:
+    with _told_of(block):
         return replace(explain(network, rows, **asked), origin=None)
+
+
+@contextmanager
+def _told_of(block: str) -> Iterator[None]:
+    """Say of errors in which block they are: rows are numbered in it."""
+    try:
+        yield
     except ValueError as error:
         raise ValueError(f"In {block}, whose rows are numbered by themselves: {error}") from error
+
+
+def _numbered(chunks: list[Any]) -> list[tuple[Any, str]]:
+    """Blocks, and what they are called."""
+    return [(chunk, f"block {number} of {len(chunks)}") for number, chunk in enumerate(chunks, start=1)]
 
 
 def _taken(part: Explanation | None, name: str, more: tuple[int, ...], kind: Any) -> Any:
@@ -287,11 +309,12 @@ def _written(part: Explanation | None, path: Path) -> bool:
     return part is not None
 
 
-def _evidence(network: Neuralized, rows: Any) -> EvidenceMoments | None:
+def _evidence(network: Neuralized, rows: Any, block: str) -> EvidenceMoments | None:
     if not len(rows):
         return None
-    table = without_unknown(read_input(rows), network.feature_names if network.named else None)
-    return EvidenceMoments.of(network.evidence_rows(network.match(table)))
+    with _told_of(block):
+        table = without_unknown(read_input(rows), network.feature_names if network.named else None)
+        return EvidenceMoments.of(network.evidence_rows(network.match(table)))
 
 
 def _total(parts: Iterable[Any]) -> Any:
@@ -337,12 +360,17 @@ def explain_lazily(
             f"X is of dask, and {type(model).__name__} is known by its labels only, for which all rows are "
             "needed: fit whyclust.cluster.PrototypeSurrogate to some rows, and explain that."
         )
+    if X.ndim < 2:
+        raise ValueError(
+            f"X has {X.ndim} dimension(s), expected a table of rows and columns: use X.reshape(-1, 1) for "
+            "one column of an array, or X.to_frame() for one of a frame."
+        )
     known = column_names(model)
     network = network_for(model, None, background, threshold=threshold, beta=beta)
     kept = isinstance(model, Neuralized) or beta is not None or background is not None
     if not kept and network.pool.takes_beta and _kept_beta(model) is None:
         found = delayed(_evidence)
-        moments = dask.compute(*(found(network, chunk) for chunk in chunks_of(X)))
+        moments = dask.compute(*(found(network, *chunk) for chunk in _numbered(chunks_of(X))))
         network = replace(network, beta=_total(moments).stiffness())
     if known is not None and hasattr(X, "columns"):
         X = X[[name for name in X.columns if name in set(known)]]

@@ -12,6 +12,7 @@ from typing import Any
 
 from whyclust.columns.plan import listed
 from whyclust.saving.atomic import write_whole
+from whyclust.saving.digest import is_changed, seal, seal_of
 from whyclust.tables.delimited import HEAD, WESTERN, shown_encoding, western_note
 from whyclust.tables.signs import DECIMAL_POINT, THOUSANDS_POINT
 
@@ -35,7 +36,7 @@ _NO_VALUES = [
 
 
 def staged_csv(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Write the rows of CSV files to Parquet files, unless they are there; return these.
+    """Write the rows of CSV files to Parquet files, unless they are there as written; return these.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def staged_csv(files: Sequence[Path], folder: Path) -> list[Path]:
     schema = None
     for number, file in enumerate(files):
         path = folder / f"rows-{number:06d}.parquet"
-        if not path.exists():
+        if not _is_whole(path):
             try:
-                write_whole(path, partial(_write, file, files, schema))
+                write_whole(path, partial(_write_sealed, file, files, schema))
             except OSError as error:
                 raise OSError(f"cannot write '{path}' ({error.strerror or error}).") from error
         schema = schema or _schema_of(path)
@@ -85,6 +86,19 @@ def _schema_of(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     return pq.read_schema(path)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file is there, and as it was written."""
+    try:
+        return seal_of(path) is not None and not is_changed(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _write_sealed(file: Path, files: Sequence[Path], schema: Any, stream: Any) -> None:
+    _write(file, files, schema, stream)
+    seal(stream)
 
 
 def _write(file: Path, files: Sequence[Path], schema: Any, stream: Any) -> None:

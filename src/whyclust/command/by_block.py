@@ -31,19 +31,21 @@ from whyclust.blocks.marks import with_marks_of
 from whyclust.blocks.source import Source, find_source
 from whyclust.command import choosing_k
 from whyclust.command.by_block_audit import audit_shown
-from whyclust.command.by_block_files import Found, already_finished, check_results, write_found
+from whyclust.command.by_block_files import Found, already_finished, check_results, is_moving, write_found
 from whyclust.command.by_block_fitting import BlockFit, fit_block_labels, fit_blocks
-from whyclust.command.by_block_planning import gathered, plan_blocks
+from whyclust.command.by_block_planning import gathered, has_unnamed, plan_blocks
 from whyclust.command.clusterers import check
 from whyclust.command.new_rows import unused_note
 from whyclust.command.options import Options
 from whyclust.command.reading import column_names
 from whyclust.explaining.explanation import Explanation
+from whyclust.explaining.naming import read_cluster_names
 from whyclust.moments.clusters import ClusterMoments, TypicalRows
 from whyclust.network import Neuralized
 from whyclust.network.beta import EvidenceMoments
 from whyclust.report.private import FEWEST
 from whyclust.tables import unknown_column
+from whyclust.tables.unread import Unread, summed, unread_notes
 from whyclust.telling.summary import Summary, summary_of
 
 Progress = Callable[[str], None]
@@ -117,15 +119,21 @@ def explain_by_block(
     found = files_of([path for path in paths if path.exists()])
     defined = {
         "options": asdict(options),
-        "asked": {**asdict(asked), "names": {str(key): name for key, name in asked.names.items()}},
+        "asked": {"keep": asked.keep, "audit": asked.audit},
         "model": None if network is None else digest_of(network),
         "files": None if found is None else [list(mark) for mark in marks_of(found[0])],
     }
+    names = {str(key): name for key, name in asked.names.items()}
+    told = {"names": names, "rows": asked.rows, "title": asked.title}
+    if network is not None:
+        read_cluster_names(asked.names, network.clusters.tolist())
+    elif options.k is not None:
+        read_cluster_names(asked.names, list(range(options.k)))
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        if resume and (finished := already_finished(out, defined)) is not None:
+        if resume and (finished := already_finished(out, defined, told)) is not None:
             return finished
-        job = Job(out, defined, resume=resume)
+        job = Job(out, defined, told=told, resume=resume)
         with job.may_be_refused():
             progress("Reading the table")
             source = find_source(paths, staged=job.folder / STAGED)
@@ -180,8 +188,16 @@ def _fitted(
         fit = fit_blocks(job, source, engine, plan, sample, options, progress)
     else:
         fit = fit_block_labels(job, source, engine, plan, options, progress)
+    read_cluster_names(asked.names, fit.network.clusters.tolist())
     explainer = Explainer(
-        fit.network, plan, job.folder, options.id_column, options.labels, fit.fidelity, asked.keep
+        fit.network,
+        plan,
+        job.folder,
+        options.id_column,
+        options.labels,
+        fit.fidelity,
+        asked.keep,
+        planned.unnamed,
     )
     if options.labels is None and fit.network.pool.takes_beta:
         progress("Clustering: β of all rows")
@@ -219,7 +235,8 @@ def _by_model(
     source, facts, told = gathered(job, source, engine, beside=read, ids=options.id_column)
     sample = facts.sample
     settled, marks = with_marks_of(job, source, network, engine)
-    explainer = Explainer(settled, None, job.folder, options.id_column, keep=asked.keep)
+    unnamed = has_unnamed(options.id_column, facts, source)
+    explainer = Explainer(settled, None, job.folder, options.id_column, keep=asked.keep, unnamed=unnamed)
     fit = BlockFit(
         network,
         len(network.clusters),
@@ -265,17 +282,21 @@ def _explained(
     notes = [*begun.notes, *told]
     some = explainer.explain_again(sample.iloc[:MOST_NAMED]).with_names(asked.names)
     names = {one.cluster: one.name for one in summary_of(moments, None, some)}
+    if job.kept("names") != names:
+        # They are in the lines of all rows.
+        job.forget("typical")
+        job.keep("names", names)
     progress("Explaining: typical rows")
     known = Known(explainer, moments, names)
     typical: Any = None
     for part in job.run("typical", block_typical, source.blocks, known, engine):
         typical = part["typical"] if typical is None else typical + part["typical"]
-        sums |= part["sums"]
+        sums |= part["files"]
     summary = summary_of(moments, typical, some)
     shown = _shown(summary, sample, source, explainer, engine, asked.names)
     _refuse_changed(source)
     audit = None
-    if asked.audit and not job.kept("moving"):
+    if asked.audit and not is_moving(job):
         audit, told = audit_shown(
             shown, explainer, fit, n_rows=source.n_rows, seed=options.seed, progress=progress
         )
@@ -305,14 +326,16 @@ def _total_of(
     """What all blocks have shown, their notes, rows that a surrogate assigns elsewhere, digests of files."""
     moments: Any = None
     notes: dict[str, None] = {}
+    unread: list[Unread] = []
     disagreeing = 0
     sums: dict[str, str] = {}
     for part in parts:
         moments = part["moments"] if moments is None else moments + part["moments"]
         notes |= dict.fromkeys(part["notes"])
+        unread = summed([*unread, *part["unread"]])
         disagreeing += part["disagreeing"]
-        sums |= part["sums"]
-    return moments, list(notes), disagreeing, sums
+        sums |= part["files"]
+    return moments, [*notes, *unread_notes(unread, moments.n_rows)], disagreeing, sums
 
 
 # Rows that tell what is the same of all: names, the question.

@@ -31,6 +31,7 @@ from whyclust.explaining.explanation import Explanation
 from whyclust.saving.atomic import write_whole
 from whyclust.saving.digest import is_changed, seal_of, sum_of
 from whyclust.tables import Reading
+from whyclust.tables.unread import UnreadWarning
 from whyclust.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ REPORT = "report.html"
 PARQUET = ".parquet"
 # In the order in which they are moved: who finds a new report finds the rest new, too.
 MOVED = (RELEVANCE, CLUSTERS, "model.npz", "summary.json", *AUDIT_FILES, MANIFEST, SUMS, REPORT)
+# Where it is kept that only this is left to do.
+_MOVING = "moving"
 # What the same command writes without blocks.
 _IN_ONE_FILE = ("relevance.parquet", "clusters.csv")
 
@@ -75,14 +78,16 @@ def check_results(out: Path, *, audit: bool = False) -> None:
             )
 
 
-def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
+def already_finished(out: Path, defined: Mapping[str, Any], told: Mapping[str, Any]) -> Found | None:
     """What is told of a job that has been finished already, or None; results of another are refused."""
     from whyclust import __version__
 
     known = read_manifest(out / MANIFEST)
     if known is None or (out / UNFINISHED).exists():
         return None
-    refuse_other_job(out, known, json.loads(json.dumps({**defined, "version": __version__})))
+    # What is asked beside is in the results: they are those of no other names.
+    before = {"defined": {**known["defined"], "told": known.get("told", {})}}
+    refuse_other_job(out, before, json.loads(json.dumps({**defined, "told": told, "version": __version__})))
     for name, digest in known["results"].items():
         path = out / name
         if not path.exists() or (path.suffix == PARQUET and is_changed(path)) or _digest(path) != digest:
@@ -92,6 +97,11 @@ def already_finished(out: Path, defined: Mapping[str, Any]) -> Found | None:
                 "--resume to compute them anew."
             )
     return Found(out / REPORT, [f"'{out}' holds the results already: nothing was computed."], [], [])
+
+
+def is_moving(job: Job) -> bool:
+    """Whether all files were written, as they are asked for now, and only need to be moved."""
+    return bool(job.kept(_MOVING) == job.told)
 
 
 def _digest(path: Path) -> str:
@@ -147,9 +157,11 @@ def write_found(
     if plan is not None:
         reading = source.blocks[0].reading
         network = replace(network, reading=Reading.of(plan, {} if reading is None else reading.spellings))
-    if not job.kept("moving"):
+    if not is_moving(job):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
+            # What rows hold that the model does not know has been told of all rows.
+            warnings.simplefilter("ignore", UnreadWarning)
             to_html(
                 page,
                 job.folder / REPORT,
@@ -195,9 +207,7 @@ def write_found(
         }
         found = [strongest(cluster) for cluster in summary.to_json()]
         write_json({"clusters": found, "computed": computed}, job.folder / "summary.json")
-        files = [
-            one for name in (RELEVANCE, CLUSTERS) for one in sorted((job.folder / name).glob("*.parquet"))
-        ]
+        files = [job.folder / name for name in sorted(sums)]
         written = ["model.npz", "summary.json", REPORT]
         if audit is not None:
             write_json(audit.to_json(), job.folder / "audit.json")
@@ -206,9 +216,10 @@ def write_found(
         files += [job.folder / name for name in written]
         job.results = {one.relative_to(job.folder).as_posix(): _digest(one) for one in files}
         job.write_manifest()
-        job.keep("moving", True)
+        job.keep(_MOVING, job.told)
     small = {name: digest for name, digest in job.results.items() if not name.endswith(PARQUET)}
     write_sums({**sums, **small, MANIFEST: sum_of(job.folder / MANIFEST)}, job.folder)
+    _keep_only(sums, job.folder)
     earlier = listed(out)
     for name in MOVED:
         _move(job.folder / name, out / name)
@@ -218,6 +229,14 @@ def write_found(
     # The page has the notes of the audit beside its verdict.
     notes = [*notes, *audited["audit_notes"]]
     return Found(out / REPORT, notes, fit.headlines, sentences, audited["verdict"])
+
+
+def _keep_only(sums: Mapping[str, str], folder: Path) -> None:
+    """Take away what stands beside the parts of this job: all of their folders is moved."""
+    for one in (RELEVANCE, CLUSTERS):
+        for path in (folder / one).rglob("*"):
+            if path.is_file() and path.relative_to(folder).as_posix() not in sums:
+                path.unlink()
 
 
 def _move(made: Path, place: Path) -> None:

@@ -59,12 +59,15 @@ class Planned:
     plan : TablePlan
     notes : list of str
         What a reader should know of how the table was read.
+    unnamed : bool
+        Whether some row has no id.
     """
 
     source: Source
     sample: pd.DataFrame
     plan: TablePlan
     notes: list[str]
+    unnamed: bool = False
 
 
 def plan_blocks(job: Job, source: Source, options: Options, engine: Engine) -> Planned:
@@ -83,11 +86,12 @@ def plan_blocks(job: Job, source: Source, options: Options, engine: Engine) -> P
     source, facts, notes = gathered(
         job, source, engine, features=names, beside=options.not_features, ids=options.id_column
     )
+    unnamed = has_unnamed(options.id_column, facts, source)
     source, facts, told = _read(job, source, engine, facts, names)
     plan = _planned(facts, options)
     if options.id_column is None and plan.identifiers:
         plan = replace(plan, notes=[*plan.notes, identifier_note(plan.identifiers)])
-    return Planned(source, facts.sample, plan, [*notes, *told])
+    return Planned(source, facts.sample, plan, [*notes, *told], unnamed)
 
 
 def gathered(
@@ -124,6 +128,11 @@ def gathered(
         facts = _facts(job, "facts-again", left, replace(state, words=()), engine)
     notes = [*source.notes, *total_notes(totals.values())]
     return left, facts, [*notes, *(_repeat_notes(ids, facts.distinct[ids]) if ids else [])]
+
+
+def has_unnamed(ids: str | None, facts: BlockFacts, source: Source) -> bool:
+    """Whether some row has no id in the column that names the rows."""
+    return ids is not None and facts.distinct[ids].n_rows < source.n_rows
 
 
 def _facts(job: Job, stage: str, source: Source, state: FactsState, engine: Engine) -> BlockFacts:

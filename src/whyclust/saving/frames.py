@@ -45,6 +45,11 @@ def frame_apart(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
         columns[str(position)] = column
     told = pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
     table = pa.Table.from_pandas(told, preserve_index=False)
+    # Nothing but gaps has no type that the same column of another part would have: those were texts.
+    fields = [
+        field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema
+    ]
+    table = table.cast(pa.schema(fields, table.schema.metadata))
     default = isinstance(frame.index, pd.RangeIndex) and frame.index.equals(pd.RangeIndex(len(frame)))
     more = {
         "names": [_plain_name(name) for name in frame.columns],

@@ -86,7 +86,7 @@ def _as_number(value: Any) -> float | None:
         number = float(str(value))
     except ValueError:
         return None
-    return number if np.isfinite(number) else None
+    return number + 0.0 if np.isfinite(number) else None  # -0.0 is 0, and written otherwise
 
 
 def _as_word(value: Any) -> str:

@@ -20,6 +20,7 @@ from whyclust.saving.registry import saved
 from whyclust.tables.matching import matched
 from whyclust.tables.spelling import NO_ENTRY, Spelling
 from whyclust.tables.tidying import replaced
+from whyclust.tables.unread import Unread, UnreadWarning
 
 
 @saved(alone=False)
@@ -161,9 +162,13 @@ class Reading:
 
     def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         """The frame with its columns read as those of the first table, and notes on what is unknown."""
+        found, notes = self._read(frame)
+        return found, [str(note) for note in notes]
+
+    def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str | Unread]]:
         settled, notes = self.settled(self.possible_marks(frame))
-        found, more = settled.apply(frame)
-        return found, [*notes, *more]
+        found, unread = settled._read(frame)
+        return found, [*notes, *unread]
 
     def possible_marks(self, frame: pd.DataFrame) -> dict[str, tuple[bool, bool]]:
         """For columns of numbers as text, whether a decimal comma is possible, and whether a point is.
@@ -206,18 +211,19 @@ class Reading:
 
     def of_rows(self, table: InputTable) -> InputTable:
         """The same of rows that a network is given; notes are warned of."""
-        frame, notes = self.apply(table.data.set_axis(table.names, axis=1))
+        frame, notes = self._read(table.data.set_axis(table.names, axis=1))
         for note in notes:
-            warnings.warn(note, UserWarning, stacklevel=4)
-        return replace(table, data=frame, notes=(*table.notes, *notes))
+            warning = UnreadWarning(note) if isinstance(note, Unread) else UserWarning(note)
+            warnings.warn(warning, stacklevel=4)
+        return replace(table, data=frame, notes=(*table.notes, *map(str, notes)))
 
 
 class SettledReading(Reading):
     """The same with decimal marks that are settled: a row is read alike in any part of a table."""
 
-    def apply(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-        """The frame with its columns read, and notes on what is unknown."""
-        changed, notes = {}, []
+    def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str | Unread]]:
+        changed: dict[str, pd.Series] = {}
+        notes: list[str | Unread] = []
         for column in self.columns:
             # Columns that are not there are told by whoever matches them.
             if column.name not in frame.columns:
@@ -226,7 +232,7 @@ class SettledReading(Reading):
             found, unknown = column.apply(given)
             changed[column.name] = pd.Series(found, index=frame.index)
             if unknown.any():
-                notes.append(_unknown_note(column, given, unknown))
+                notes.append(_unread(column, given, unknown))
         return replaced(frame, changed), notes
 
 
@@ -242,14 +248,16 @@ def _without_gap_words(column: pd.Series) -> pd.Series:
     return plain.mask(empty, np.nan)
 
 
-def _unknown_note(column: ColumnReading, given: pd.Series, unknown: NDArray) -> str:
+def _unread(column: ColumnReading, given: pd.Series, unknown: NDArray) -> Unread:
     found = given[unknown]
     # What is written there tells more than a gap.
     is_gap = found.map(lambda value: pd.isna(value) or str(value).strip().lower() in NO_ENTRY)
     first = found.iloc[int(is_gap.to_numpy(dtype=bool).argmin())]
-    example = "a gap" if is_gap.all() else f"'{str(first)[:40]}'"
-    where = f"In {int(unknown.sum()):,} of {len(given):,} rows column '{column.name}' holds"
+    example = "" if is_gap.all() else str(first)[:40]
     if column.categories:
-        return f"{where} something that the model does not know ({example}): it counts as none of its values."
-    what = "no date" if column.kind == DATE else "no number"
-    return f"{where} {what} as the model's table had them ({example}): it counts as missing."
+        what, meaning = "something that the model does not know", "it counts as none of its values"
+    else:
+        kind = "date" if column.kind == DATE else "number"
+        what, meaning = f"no {kind} as the model's table had them", "it counts as missing"
+    usual = int(is_gap.sum()) if column.gaps and not column.categories else 0
+    return Unread(column.name, what, meaning, example, int(unknown.sum()), len(given), usual)
