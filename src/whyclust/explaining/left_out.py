@@ -78,7 +78,7 @@ def with_data(explanation: Explanation, data: Any) -> Explanation:
                 f"data has no column {lacking[0]!r}: pass the rows that were explained, with all columns."
             )
         named_by = explanation.data.named_by if isinstance(explanation.data, RowsLeftOut) else None
-        if named_by in data.columns and len(data) == len(explanation):
+        if named_by is not None and named_by in data.columns and len(data) == len(explanation):
             data = _named(data, named_by, explanation.index)
         data = _in_rows(data[names], explanation.index)
     else:
