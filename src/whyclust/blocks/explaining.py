@@ -96,7 +96,7 @@ class Explainer:
             f"row {number + 1}" if missing else _as_text(value)
             for number, missing, value in zip(frame.index, ids.isna(), ids, strict=True)
         ]
-        return pd.Index(called, dtype=object)
+        return pd.Index(called, dtype=object, name=self.id_column)
 
     def _table(self, frame: pd.DataFrame) -> InputTable:
         return read_input(self.features(frame).set_axis(self.names(frame), axis=0), "the table")
