@@ -59,6 +59,8 @@ MODELS |= {
 }
 every_model = pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 # From a random start, of so few epochs, a cluster may well be empty: that is not what is tested here.
+# Of a few epochs.
+pytestmark = pytest.mark.filterwarnings("ignore:The gates of clusters have hardly moved")
 collapse_may_be = pytest.mark.filterwarnings("ignore:The (clusters|spaces|gates) have collapsed")
 
 

@@ -20,7 +20,9 @@ from whyclust.deep import (
     CNet,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:The (clusters|spaces|gates) have collapsed")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The (clusters|spaces|gates) have collapsed", "ignore:The gates of clusters have hardly moved"
+)
 X = make_blobs(90, centers=3, n_features=4, random_state=1)[0].astype(np.float32) / 10
 SMALL = {"hidden": (6,), "batch_size": 32, "random_state": 0}
 

@@ -37,8 +37,8 @@ BLOCKS = (
     ),
     Mutation(
         "only the table's last file may have a total",
-        "Piece(str(path), kind, place, place + 1, rows, own, place == len(groups) - 1)",
-        "Piece(str(path), kind, place, place + 1, rows, own, path == files[-1])",
+        "Piece(str(path), kind, place, place + 1, rows, own, place == len(groups) - 1, names)",
+        "Piece(str(path), kind, place, place + 1, rows, own, path == files[-1], names)",
         f"{_READING} -k every_file",
     ),
     Mutation(

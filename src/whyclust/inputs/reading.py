@@ -301,13 +301,19 @@ def _refuse_words(X: Any) -> None:
     names = list(X.columns) if frame else [f"x{column}" for column in range(rows.shape[1])]
     for column, name in enumerate(names):
         for row, value in enumerate(rows[:, column]):
-            try:
-                float(value)
-            except (TypeError, ValueError):
+            if isinstance(value, str) and not _is_number(value):
                 raise ValueError(
                     f"X holds {value!r} in row {row}, column {str(name)!r}, expected numbers: encode the "
                     "column (a Pipeline with OneHotEncoder is explained as a whole) or leave it out."
-                ) from None
+                )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def refuse_not_finite(data: Any, names: Sequence[str], first_row: int, called: str = "X") -> None:

@@ -54,7 +54,9 @@ def of_number(asked: Any, n_open: float, n_columns: int, free: bool) -> Iterator
 
 
 def of_clusters(gates: NDArray, used: NDArray, sparsity: float) -> Iterator[str]:
-    """Gates of clusters that are shut, or where they began."""
+    """Gates of clusters that are shut, or where they began; of one cluster there is nothing to tell apart."""
+    if len(used) < 2:
+        return
     own = gates[used]
     shut = [str(cluster) for cluster, row in zip(used, own, strict=True) if not row.any()]
     if shut:
