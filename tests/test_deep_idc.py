@@ -29,6 +29,7 @@ from whyclust.deep.models.coding_rate import (  # noqa: E402
     cluster_coding_rates,
     coding_rate,
     directions,
+    equally_wide,
     gumbel_softmax,
     head_loss,
 )
@@ -223,6 +224,126 @@ def test_directions_from_zero_and_from_beside_all_points():
     beside = literal_directions(points, "rays")
     np.testing.assert_allclose(directions(torch.from_numpy(points), beside=True), beside, atol=1e-14)
     assert not directions(torch.ones(5, 3), beside=True).isnan().any()
+
+
+def literal_equally_wide(points, units, n_axes):
+    """Singular vectors of what is restored, of the same spread each."""
+    restored = (points - points.mean(axis=0)) @ units
+    left = np.linalg.svd(restored, full_matrices=False)[0]
+    return np.sqrt(len(points)) * left[:, :n_axes]
+
+
+@pytest.mark.parametrize(("p", "n_axes"), [(4, 4), (9, 3), (2, 3)])
+def test_axes_of_what_is_restored_are_equally_wide(p, n_axes):
+    rng = np.random.default_rng(4)
+    points, units = rng.normal(5.0, 2.0, size=(40, p)), rng.normal(size=(p, 12))
+    found = equally_wide(torch.from_numpy(points), torch.from_numpy(units), n_axes).numpy()
+    literal = literal_equally_wide(points, units, min(p, n_axes))
+    assert found.shape == literal.shape
+    # Equal but for a rotation: products of rows are the same.
+    np.testing.assert_allclose(found @ found.T, literal @ literal.T, atol=1e-11)
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(torch.float32, 1e-3), (torch.float64, 1e-8)])
+def test_coding_rates_do_not_see_the_map_that_a_linear_autoencoder_ends_with(dtype, precision):
+    """What its encoder stretches, a thousandfold here, and its decoder takes back is chance."""
+    rng = np.random.default_rng(5)
+    points, units = rng.normal(size=(60, 4)), rng.normal(size=(4, 30))
+    shares = torch.from_numpy(rng.dirichlet(np.ones(3), size=60)).to(dtype)
+    losses, plain = [], []
+    for widest in (1.0, 1.0, 30.0, 1000.0):
+        turn, back = (np.linalg.qr(rng.normal(size=(4, 4)))[0] for _ in range(2))
+        stretch = turn @ np.diag(np.geomspace(1.0, widest, 4)) @ back
+        z = torch.from_numpy(points @ stretch + rng.normal(size=4)).to(dtype)
+        decoder = torch.from_numpy(np.linalg.solve(stretch, units)).to(dtype)
+        h = directions(equally_wide(z, decoder, 4), beside=True)
+        assert h.dtype == dtype
+        losses.append(float(head_loss(h, shares, 40.0)))
+        plain.append(float(head_loss(directions(z, beside=True), shares, 40.0)))
+    assert losses == pytest.approx([losses[0]] * 4, rel=precision)
+    assert abs(plain[3] - plain[0]) > 0.1  # points as they are do see it
+
+
+def test_axes_that_restore_nothing_are_not_made_wide():
+    """A dimension that hardly varies is not stretched until it does, nor one that repeats another."""
+    rng = np.random.default_rng(6)
+    points = rng.normal(size=(50, 2))
+    points = np.linalg.qr(points - points.mean(axis=0))[0] * np.sqrt(50)
+    third = np.linalg.qr(np.column_stack([np.ones(50), points, rng.normal(size=50)]))[0][:, 3:] * np.sqrt(50)
+    for part, counts in ((1.2e-4, True), (0.8e-4, False)):
+        given = np.column_stack([points, np.sqrt(part) * third])
+        found = equally_wide(torch.from_numpy(given), torch.eye(3).double(), 3).numpy()
+        np.testing.assert_allclose(
+            np.linalg.eigvalsh(found.T @ found / 50), [float(counts), 1, 1], atol=1e-10
+        )
+    twice = torch.from_numpy(np.column_stack([points, points.sum(axis=1)]))
+    found = equally_wide(twice, torch.eye(3).double(), 3).numpy()
+    np.testing.assert_allclose(np.linalg.eigvalsh(found.T @ found / 50), [0, 1, 1], atol=1e-10)
+    # 0.1 has no exact mean in single precision.
+    assert (equally_wide(torch.full((70, 3), 0.1), torch.eye(3), 3).abs() < 1e-6).all()
+
+
+@pytest.mark.parametrize("hidden", [(), (8,)])
+@pytest.mark.parametrize("coding", ["rays", "weighted", "printed"])
+def test_embeddings_of_linear_autoencoders_have_equally_wide_axes(table, hidden, coding):
+    """Those of others, and as they are seen from zero, stay as they are."""
+    model = module(table.shape[1], IDC(3, **SMALL | {"hidden": hidden}, coding=coding, embedding_dim=5))
+    assert model.is_linear == (hidden == ())
+    z = torch.from_numpy(np.random.default_rng(7).normal(size=(40, 5)) * [9.0, 1.0, 0.3, 2.0, 1.0]).float()
+    expected = z.double().numpy()
+    if hidden == () and coding == "rays":
+        with torch.no_grad():
+            units = (model.decode(torch.eye(5)) - model.decode(torch.zeros(1, 5))).double().numpy()
+        expected = literal_equally_wide(expected, units, 3)
+    expected = literal_directions(expected, coding)
+    found = model.directions(z).double().numpy()
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
+
+
+def test_clusters_of_few_rows_are_found_in_embeddings_wider_than_there_are_clusters():
+    """Of as many axes as rows, if noise is as wide as clusters, all rows are equally far from each other."""
+    rng = np.random.default_rng(8)
+    y = np.repeat(np.arange(3), 14)
+    X = rng.normal(size=(42, 300))
+    for cluster in range(3):
+        X[y == cluster, 20 * cluster : 20 * cluster + 20] += 2.5
+    X = StandardScaler().fit_transform(X).astype(np.float32)
+    model = IDC(3, embedding_dim=40, pretrain_epochs=60, epochs=60, random_state=0).fit(X)
+    assert accuracy(y, model.labels_) == 1.0
+
+
+def test_an_embedding_that_is_not_finite_is_told_before_clusters_are_sought():
+    X = genes()[0]
+    estimator = IDC(3, random_state=0)
+    estimator._n_rows = len(X)
+    model = module(X.shape[1], estimator)
+    with torch.no_grad():
+        model.autoencoder.encoder[-1].bias[0] = np.inf
+    with pytest.raises(FloatingPointError, match="embedding is not finite: lower learning_rate"):
+        model.begin_clusters(torch.from_numpy(X), generator())
+
+
+def test_starts_of_few_rows_are_judged_and_begun_by_equally_wide_axes(monkeypatch):
+    X = genes()[0]
+    seen = []
+    plain = head_starts.k_means
+
+    def k_means(points, *others, **settings):
+        seen.append(points)
+        return plain(points, *others, **settings)
+
+    monkeypatch.setattr(head_starts, "k_means", k_means)
+    model = IDC(3, pretrain_epochs=5, epochs=20, random_state=0).fit(X)
+    with torch.no_grad():
+        z = torch.from_numpy(model.transform(X)).float()
+        units = model.model_.decode(torch.eye(3)) - model.model_.decode(torch.zeros(1, 3))
+    wide = literal_equally_wide(z.double().numpy(), units.double().numpy(), 3)
+    h = literal_directions(wide, "rays")
+    assert len(set(model.labels_)) == 3
+    assert model.scores_ == pytest.approx([-silhouette_score(h, model.labels_)], rel=1e-3)
+    begun = seen[0].double().numpy()
+    np.testing.assert_allclose(begun @ begun.T, h @ h.T, atol=1e-4)
 
 
 def test_only_rays_tell_opposite_sides_apart():
@@ -460,16 +581,22 @@ def test_all_rows_at_once(table):
 @collapse_may_be
 def test_starts_are_compared_without_labels(table):
     for chosen_by in ("silhouette", "loss"):
-        model = IDC(3, **SMALL, chosen_by=chosen_by).fit(table)
+        model = IDC(3, **SMALL | {"epochs": 10}, chosen_by=chosen_by).fit(table)
         z = literal_directions(model.transform(table).astype(np.float64), "rays")
-        if chosen_by == "silhouette" and len(set(model.labels_)) > 1:
-            expected = -silhouette_score(z, model.labels_)
-        elif chosen_by == "loss":
-            hard = np.eye(3)[model.labels_]
-            expected = float(hard.mean(axis=0) @ literal_rates(z, hard, 40.0))
-        else:
-            expected = 1.0
-        assert model.scores_ == pytest.approx([expected], rel=1e-4)
+        assert len(set(model.labels_)) == 3
+        hard = np.eye(3)[model.labels_]
+        expected = {
+            "silhouette": -silhouette_score(z, model.labels_),
+            "loss": float(hard.mean(axis=0) @ literal_rates(z, hard, 40.0)),
+        }
+        assert model.scores_ == pytest.approx([expected[chosen_by]], rel=1e-4)
+
+
+@collapse_may_be
+def test_a_single_cluster_is_the_worst_start(table):
+    model = IDC(3, **SMALL).fit(table)
+    assert len(set(model.labels_)) == 1
+    assert model.scores_ == [1.0]
 
 
 @pytest.mark.parametrize("prefers", ["loss", "members"])

@@ -418,6 +418,30 @@ DEEP = (
         "test_deep_idc.py -k fewer_rows_where",
     ),
     Mutation(
+        "axes of an embedding are as wide as a linear autoencoder has left them",
+        "if beside and self.is_linear:",
+        "if False:",
+        "test_deep_idc.py -k equally_wide",
+    ),
+    Mutation(
+        "axes are those of the embedding, and not of what is restored",
+        "restored = (wide - wide.mean(dim=0)) @ shape.T",
+        "restored = wide - wide.mean(dim=0)",
+        "test_deep_idc.py -k do_not_see",
+    ),
+    Mutation(
+        "noise is made as wide as clusters",
+        "[:, -n_axes:].to(points)",
+        ".to(points)",
+        "test_deep_idc.py -k wider_than",
+    ),
+    Mutation(
+        "axes that restore nothing are made wide",
+        "counts = variances > _LEAST_VARIANCE * variances[-1]",
+        "counts = variances > 0.0",
+        "test_deep_idc.py -k restore_nothing",
+    ),
+    Mutation(
         "rows without ranks pull their mean to zero",
         "if length > 0 else np.nan",
         "if length > 0 else 0.0",

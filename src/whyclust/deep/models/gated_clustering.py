@@ -10,14 +10,29 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from torch import Tensor, nn
 
-from whyclust.deep.models.coding_rate import coding_rate, directions, gumbel_softmax, head_loss
+from whyclust.deep.models.coding_rate import (
+    coding_rate,
+    directions,
+    equally_wide,
+    gumbel_softmax,
+    head_loss,
+)
 from whyclust.deep.models.gated_network import GatedNetwork
 from whyclust.deep.models.head_starts import best_start, k_means_start
 from whyclust.deep.models.sparsity import Sparsity
 from whyclust.deep.models.stochastic_gates import gate_noise, hard_gates, learning_rates, open_probability
 from whyclust.deep.networks.autoencoders import Autoencoder
 from whyclust.deep.training.loop import evaluating
-from whyclust.deep.training.phases import SGD, Adam, Batch, Cosine, Phase, Terms, Update
+from whyclust.deep.training.phases import (
+    SGD,
+    Adam,
+    Batch,
+    Cosine,
+    Phase,
+    Terms,
+    Update,
+    refuse_infinite,
+)
 
 # Share of stage 1 in which the autoencoder learns without gates.
 _UNGATED = 0.1
@@ -166,6 +181,7 @@ class GatedClusteringModel(GatedNetwork):
             with evaluating(self):
                 gated = torch.cat([self.gated(part) for part in data.split(_BLOCK)])
                 embedded = torch.cat([self.autoencoder.encoder(part) for part in gated.split(_BLOCK)])
+            refuse_infinite(embedded)
             self.cache = gated, embedded, self.directions(embedded)
 
     def clustering_loss(self, batch: Batch) -> Terms:
@@ -179,7 +195,10 @@ class GatedClusteringModel(GatedNetwork):
 
     def directions(self, z: Tensor) -> Tensor:
         """What coding rates are taken of: h of Eq. (6), given the embedding of all rows."""
-        return directions(z, beside=self.settings.coding == "rays")
+        beside = self.settings.coding == "rays"
+        if beside and self.is_linear:
+            z = equally_wide(z, self.decoded_units(), self.settings.n_clusters)
+        return directions(z, beside=beside)
 
     def coding(self, h: Tensor, logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Eq. (6); without a generator of noise rows belong to one cluster each."""

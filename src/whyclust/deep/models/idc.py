@@ -55,7 +55,7 @@ class IDC(PretrainedClusterer):
 
     Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no
     hidden layers unless `hidden` gives them, gates move for all rows together, and the head begins with
-    k-means and sees all rows in each step.
+    k-means, sees all rows in each step, and takes the axes of the embedding for equally wide.
 
     Parameters
     ----------
