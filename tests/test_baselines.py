@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import generators
 import whyclust as wc
 from whyclust.baselines import METHODS, options_of
 from whyclust.cluster import KernelKMeans, SoftKMeans
@@ -95,12 +96,6 @@ def largest(found, wanted=0.0):
     return np.abs(difference).max() / max(1.0, np.abs(wanted).max())
 
 
-def global_state():
-    """numpy's global generator, which nothing here may move: its numbers and the place in them."""
-    state = np.random.get_state()  # noqa: NPY002
-    return state[1].tolist(), state[2:]
-
-
 def needs(method):
     if method in NEED_SHAP:
         pytest.importorskip("shap")
@@ -119,9 +114,9 @@ def test_every_method_on_every_model(method, case):
         with pytest.raises(TypeError, match="method='nca' compares centroids"):
             wc.explain(model, table, method=method)
         return
-    state = global_state()
+    state = generators.states()
     ex = wc.explain(model, table, method=method, **options)
-    assert global_state() == state
+    assert generators.states() == state
     neon = wc.explain(model, table)
     assert ex.shape == neon.shape == table.shape
     assert ex.values.dtype == np.float64
