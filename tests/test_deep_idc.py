@@ -24,12 +24,11 @@ import torch.nn.functional as F  # noqa: E402, N812 (as PyTorch itself writes it
 import whyclust as wc  # noqa: E402
 from whyclust.datasets import make_idc_synthetic  # noqa: E402
 from whyclust.deep import DCN, IDC  # noqa: E402
-from whyclust.deep.models import head_starts  # noqa: E402
+from whyclust.deep.models import gated_clustering, head_starts, idc  # noqa: E402
 from whyclust.deep.models.coding_rate import (  # noqa: E402
     cluster_coding_rates,
     coding_rate,
     directions,
-    equally_wide,
     gumbel_softmax,
     head_loss,
 )
@@ -226,81 +225,6 @@ def test_directions_from_zero_and_from_beside_all_points():
     assert not directions(torch.ones(5, 3), beside=True).isnan().any()
 
 
-def literal_equally_wide(points, units, n_axes):
-    """Singular vectors of what is restored, of the same spread each."""
-    restored = (points - points.mean(axis=0)) @ units
-    left = np.linalg.svd(restored, full_matrices=False)[0]
-    return np.sqrt(len(points)) * left[:, :n_axes]
-
-
-@pytest.mark.parametrize(("p", "n_axes"), [(4, 4), (9, 3), (2, 3)])
-def test_axes_of_what_is_restored_are_equally_wide(p, n_axes):
-    rng = np.random.default_rng(4)
-    points, units = rng.normal(5.0, 2.0, size=(40, p)), rng.normal(size=(p, 12))
-    found = equally_wide(torch.from_numpy(points), torch.from_numpy(units), n_axes).numpy()
-    literal = literal_equally_wide(points, units, min(p, n_axes))
-    assert found.shape == literal.shape
-    # Equal but for a rotation: products of rows are the same.
-    np.testing.assert_allclose(found @ found.T, literal @ literal.T, atol=1e-11)
-
-
-@pytest.mark.parametrize(("dtype", "precision"), [(torch.float32, 1e-3), (torch.float64, 1e-8)])
-def test_coding_rates_do_not_see_the_map_that_a_linear_autoencoder_ends_with(dtype, precision):
-    """What its encoder stretches, a thousandfold here, and its decoder takes back is chance."""
-    rng = np.random.default_rng(5)
-    points, units = rng.normal(size=(60, 4)), rng.normal(size=(4, 30))
-    shares = torch.from_numpy(rng.dirichlet(np.ones(3), size=60)).to(dtype)
-    losses, plain = [], []
-    for widest in (1.0, 1.0, 30.0, 1000.0):
-        turn, back = (np.linalg.qr(rng.normal(size=(4, 4)))[0] for _ in range(2))
-        stretch = turn @ np.diag(np.geomspace(1.0, widest, 4)) @ back
-        z = torch.from_numpy(points @ stretch + rng.normal(size=4)).to(dtype)
-        decoder = torch.from_numpy(np.linalg.solve(stretch, units)).to(dtype)
-        h = directions(equally_wide(z, decoder, 4), beside=True)
-        assert h.dtype == dtype
-        losses.append(float(head_loss(h, shares, 40.0)))
-        plain.append(float(head_loss(directions(z, beside=True), shares, 40.0)))
-    assert losses == pytest.approx([losses[0]] * 4, rel=precision)
-    assert abs(plain[3] - plain[0]) > 0.1  # points as they are do see it
-
-
-def test_axes_that_restore_nothing_are_not_made_wide():
-    """A dimension that hardly varies is not stretched until it does, nor one that repeats another."""
-    rng = np.random.default_rng(6)
-    points = rng.normal(size=(50, 2))
-    points = np.linalg.qr(points - points.mean(axis=0))[0] * np.sqrt(50)
-    third = np.linalg.qr(np.column_stack([np.ones(50), points, rng.normal(size=50)]))[0][:, 3:] * np.sqrt(50)
-    for part, counts in ((1.2e-4, True), (0.8e-4, False)):
-        given = np.column_stack([points, np.sqrt(part) * third])
-        found = equally_wide(torch.from_numpy(given), torch.eye(3).double(), 3).numpy()
-        np.testing.assert_allclose(
-            np.linalg.eigvalsh(found.T @ found / 50), [float(counts), 1, 1], atol=1e-10
-        )
-    twice = torch.from_numpy(np.column_stack([points, points.sum(axis=1)]))
-    found = equally_wide(twice, torch.eye(3).double(), 3).numpy()
-    np.testing.assert_allclose(np.linalg.eigvalsh(found.T @ found / 50), [0, 1, 1], atol=1e-10)
-    # 0.1 has no exact mean in single precision.
-    assert (equally_wide(torch.full((70, 3), 0.1), torch.eye(3), 3).abs() < 1e-6).all()
-
-
-@pytest.mark.parametrize("hidden", [(), (8,)])
-@pytest.mark.parametrize("coding", ["rays", "weighted", "printed"])
-def test_embeddings_of_linear_autoencoders_have_equally_wide_axes(table, hidden, coding):
-    """Those of others, and as they are seen from zero, stay as they are."""
-    model = module(table.shape[1], IDC(3, **SMALL | {"hidden": hidden}, coding=coding, embedding_dim=5))
-    assert model.is_linear == (hidden == ())
-    z = torch.from_numpy(np.random.default_rng(7).normal(size=(40, 5)) * [9.0, 1.0, 0.3, 2.0, 1.0]).float()
-    expected = z.double().numpy()
-    if hidden == () and coding == "rays":
-        with torch.no_grad():
-            units = (model.decode(torch.eye(5)) - model.decode(torch.zeros(1, 5))).double().numpy()
-        expected = literal_equally_wide(expected, units, 3)
-    expected = literal_directions(expected, coding)
-    found = model.directions(z).double().numpy()
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-5)
-
-
 def test_clusters_of_few_rows_are_found_in_embeddings_wider_than_there_are_clusters():
     """Of as many axes as rows, if noise is as wide as clusters, all rows are equally far from each other."""
     rng = np.random.default_rng(8)
@@ -324,7 +248,7 @@ def test_an_embedding_that_is_not_finite_is_told_before_clusters_are_sought():
         model.begin_clusters(torch.from_numpy(X), generator())
 
 
-def test_starts_of_few_rows_are_judged_and_begun_by_equally_wide_axes(monkeypatch):
+def test_starts_of_few_rows_are_judged_and_begun_by_the_same_directions(monkeypatch):
     X = genes()[0]
     seen = []
     plain = head_starts.k_means
@@ -335,15 +259,10 @@ def test_starts_of_few_rows_are_judged_and_begun_by_equally_wide_axes(monkeypatc
 
     monkeypatch.setattr(head_starts, "k_means", k_means)
     model = IDC(3, pretrain_epochs=5, epochs=20, random_state=0).fit(X)
-    with torch.no_grad():
-        z = torch.from_numpy(model.transform(X)).float()
-        units = model.model_.decode(torch.eye(3)) - model.model_.decode(torch.zeros(1, 3))
-    wide = literal_equally_wide(z.double().numpy(), units.double().numpy(), 3)
-    h = literal_directions(wide, "rays")
+    h = literal_directions(model.transform(X).astype(np.float64), "rays")
     assert len(set(model.labels_)) == 3
     assert model.scores_ == pytest.approx([-silhouette_score(h, model.labels_)], rel=1e-3)
-    begun = seen[0].double().numpy()
-    np.testing.assert_allclose(begun @ begun.T, h @ h.T, atol=1e-4)
+    np.testing.assert_allclose(seen[0].double().numpy(), h, atol=1e-4)
 
 
 def test_only_rays_tell_opposite_sides_apart():
@@ -979,19 +898,19 @@ def test_few_rows_take_a_linear_autoencoder_unless_layers_are_given(tmp_path):
 def test_gates_of_few_rows_hold_for_new_rows():
     """They used to know their rows one by one: those of new rows were all open."""
     X, y = genes(90)
-    settings = {"n_features": 30, "pretrain_epochs": 60, "epochs": 20, "batch_size": 15}
+    settings = {"n_features": 30, "pretrain_epochs": 100, "epochs": 20, "batch_size": 15}
     model = IDC(3, **settings, random_state=0).fit(X[:60])
     assert 20 < model.n_open_ < 45
     new = (model.local_gates(X[60:]) > 0).sum(axis=1).mean()
     assert 20 < new < 45
-    assert accuracy(y[60:], model.predict(X[60:])) > 0.9
+    assert accuracy(y[60:], model.predict(X[60:])) == 1.0
     # Columns that tell nothing are shut.
     assert (model.cluster_gates_.max(axis=0) > 0.5)[60:].mean() < 0.05
 
 
 def test_the_head_of_few_rows_sees_all_rows():
     """One that sees four rows of a cluster minimises something else: the loss of the table rises."""
-    X = genes()[0]
+    X = genes(120)[0]
     estimator = IDC(3, hidden=(8,), batch_size=8, epochs=2, random_state=0)
     estimator._n_rows = len(X)
     model = module(X.shape[1], estimator)
@@ -1010,6 +929,29 @@ def test_the_head_of_few_rows_sees_all_rows():
     points = literal_directions(z.double().numpy(), "rays")[order]
     rates = literal_rates(points, shares, points.shape[1] / 0.1)
     assert found == pytest.approx(float(shares.mean(axis=0) @ rates), rel=1e-4)
+
+
+@pytest.mark.parametrize(("epochs", "begun"), [(2, 0), (30, 1)])
+@collapse_may_be
+def test_k_means_teaches_a_head_of_few_rows_by_all_of_them(monkeypatch, epochs, begun):
+    """Steps of stage 2 that would be less than ten leave none for the start."""
+    seen = []
+    monkeypatch.setattr(
+        gated_clustering,
+        "k_means_start",
+        lambda *_, steps, batch_size, **__: seen.append((steps, batch_size)),
+    )
+    IDC(3, pretrain_epochs=2, epochs=epochs, batch_size=40, random_state=0).fit(genes()[0])
+    assert seen == [(2 * epochs // 10, 1024)] * begun
+
+
+@pytest.mark.parametrize("most", [50, 2000])
+def test_the_silhouette_of_a_start_is_that_of_every_so_many_rows(table, monkeypatch, most):
+    monkeypatch.setattr(idc, "_MOST_ROWS", most)
+    model = IDC(3, **SMALL | {"epochs": 10}).fit(table)
+    step = 3 if most == 50 else 1
+    h = literal_directions(model.transform(table).astype(np.float64), "rays")[::step]
+    assert model.scores_ == pytest.approx([-silhouette_score(h, model.labels_[::step])], rel=1e-4)
 
 
 @pytest.mark.parametrize("n_columns", [3, 40])

@@ -23,6 +23,7 @@ from whyclust.deep import (  # noqa: E402
     DEC,
     DKM,
     IDC,
+    TELL,
     AutoencoderKMeans,
     ClusteringModule,
     ClusteringModuleEM,
@@ -56,6 +57,24 @@ def table():
 def with_encoder(encoder, X, width, **options):
     pair = (encoder, nn.Linear(width, X.shape[1]))
     return AutoencoderKMeans(3, autoencoder=pair, epochs=3, random_state=0, **options).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (DCN, "reseed"),
+        (DKM, "reseed"),
+        (TELL, "reseed"),
+        (CNet, "averaging"),
+        (ClusteringModule, "averaging"),
+        (IDC, "batch_norm"),
+    ],
+)
+@pytest.mark.parametrize("value", ["no", None, 0])
+def test_what_is_neither_true_nor_false_is_refused(table, kind, name, value):
+    """The text "no" has a truth, and it is another one."""
+    with pytest.raises(ValueError, match=f"{name}={value!r}, expected True or False"):
+        kind(3, **{name: value}).fit(table)
 
 
 @may_collapse

@@ -132,6 +132,20 @@ def test_mcfs_with_a_row_that_stands_alone(table, few, monkeypatch):
     assert np.isfinite(MCFS(4, bandwidth=100.0, random_state=0).fit(table).scores_).all()
 
 
+@pytest.mark.parametrize("n", [100, 200])
+@pytest.mark.parametrize("times", [50, 100])
+def test_a_row_far_from_all_others_does_not_choose_the_columns_of_mcfs(n, times):
+    """Its weights are no zeros, but eigenvectors that divide by them had coordinates of 1e49."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3 * n, 50))
+    for cluster in range(3):
+        rows[cluster * n : (cluster + 1) * n, cluster * 3 : cluster * 3 + 3] += 4
+    rows[17] *= times
+    found = MCFS(9, n_clusters=3, random_state=0).fit((rows - rows.mean(axis=0)) / rows.std(axis=0))
+    assert found.scores_.max() < 0.1
+    assert (found.get_support(indices=True) < 9).sum() >= 6
+
+
 @pytest.mark.parametrize("wanted", [2, 5, 12])
 def test_mcfs_coefficients_solve_the_penalised_regression(table, wanted):
     """Optimal for min ‖y − X a‖² + β |a|₁ with some β, and no more of them than wanted (Eqs. 3 and 5)."""

@@ -23,7 +23,7 @@ from whyclust.deep.networks.autoencoders import (
     usual_sizes,
 )
 from whyclust.deep.networks.residual import residual_autoencoder
-from whyclust.deep.parameters import choice, number, optional, setting, sizes, whole
+from whyclust.deep.parameters import choice, number, optional, setting, sizes, whole, yes_or_no
 from whyclust.deep.training.augmenting import augmentation
 
 
@@ -54,7 +54,7 @@ class AutoencoderClusterer(DeepClusterer):
     hidden: Any = setting(None, sizes)
     activation: str = setting("leaky_relu", choice(ACTIVATIONS))
     image_shape: tuple[int, int, int] | None = setting(None)
-    batch_norm: bool = setting(False)
+    batch_norm: bool = setting(False, yes_or_no)
     autoencoder: Any = setting(None)
     augment = None  # models whose rows may be changed at random declare it
 

@@ -20,15 +20,21 @@ from whyclust.select.ranking import RankingSelector
 
 # Up to so many rows all eigenvectors are cheap; of more rows the first are searched for.
 _FEW_ROWS = 500
+# Weights below this part of the largest join nothing: eigenvectors divide by a row's sum of them, and a row
+# that is far from all others would have coordinates of 1e49.
+_LEAST_WEIGHT = 1e-10
 
 
 def flat_embedding(graph: Any, n_components: int, random_state: Any) -> NDArray:
     """Y: eigenvectors of L y = λ D y with the smallest eigenvalues, but for the constant one (Eq. 2)."""
     n_rows = graph.shape[0]
     n_components = min(n_components, n_rows - 1)
+    graph = graph.copy()
+    graph.data[graph.data < _LEAST_WEIGHT * graph.data.max()] = 0.0
+    graph.eliminate_zeros()
     if n_rows <= _FEW_ROWS or n_components == n_rows - 1:  # a search does not find all of them
         degrees = np.diag(np.asarray(graph.sum(axis=1)).ravel())
-        # A row without neighbours (their weights too small for a number) stands alone.
+        # A row without neighbours stands alone.
         degrees[np.diag_indices(n_rows)] += np.diag(degrees) == 0
         _, vectors = eigh(degrees - graph.toarray(), degrees, subset_by_index=[0, n_components])
         return vectors[:, 1:]

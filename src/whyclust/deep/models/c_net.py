@@ -14,7 +14,7 @@ from whyclust.deep.models.centroids import CentroidModel
 from whyclust.deep.models.clustering_head import ClusteringHead, check_prior, total_variance, usual_alpha
 from whyclust.deep.models.mixture_loss import network_terms
 from whyclust.deep.networks.autoencoders import Autoencoder
-from whyclust.deep.parameters import choice, number, optional, setting, whole
+from whyclust.deep.parameters import choice, number, optional, setting, whole, yes_or_no
 from whyclust.deep.presets import EMBEDDING, HIDDEN, NAMES, columns, of_table
 from whyclust.deep.training.averaging import AveragedWeights
 from whyclust.deep.training.loop import Progress
@@ -271,7 +271,7 @@ class CNet(PretrainedClusterer):
     lam: float = setting(1.0, number(zero=True))
     prior: Any = setting(None)
     init: str = setting("pretrained", choice(["random", "pretrained"]))
-    averaging: bool = setting(True)
+    averaging: bool = setting(True, yes_or_no)
     epochs: int = setting(150, whole(1))
     batch_size: int = 64
     final_learning_rate: float | None = setting(None, optional(number()))

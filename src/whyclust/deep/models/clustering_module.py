@@ -21,7 +21,7 @@ from whyclust.deep.models.clustering_head import (
     total_variance,
     usual_alpha,
 )
-from whyclust.deep.parameters import number, optional, setting, whole
+from whyclust.deep.parameters import number, optional, setting, whole, yes_or_no
 from whyclust.deep.presets import NAMES, columns, of_table
 from whyclust.deep.training.averaging import AveragedWeights
 from whyclust.deep.training.loop import Progress
@@ -189,7 +189,7 @@ class ClusteringModule(DeepClusterer):
     prior: Any = setting(None)
     e3_weight: float = setting(1.0, number(zero=True))
     init: Any = setting("k-means++")
-    averaging: bool = setting(True)
+    averaging: bool = setting(True, yes_or_no)
     epochs: int = setting(150, whole(1))
     batch_size: int = 64
     learning_rate: float | None = setting(None, optional(number()))

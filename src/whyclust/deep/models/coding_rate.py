@@ -8,8 +8,6 @@ from torch import Tensor
 
 # Least number of members for which a cluster's mean is taken: below it there is none.
 _NO_MEMBERS = 1e-8
-# Axes of less than this part of the widest one's variance restore nothing, and are not made as wide.
-_LEAST_VARIANCE = 1e-4
 
 
 def log_determinant(matrices: Tensor) -> Tensor:
@@ -32,36 +30,6 @@ def coding_rate(rows: Tensor, scale: float) -> Tensor:
     products = rows @ rows.T if n < d else rows.T @ rows
     identity = torch.eye(min(n, d), dtype=rows.dtype, device=rows.device)
     return 0.5 * log_determinant(identity + scale * products)
-
-
-def equally_wide(points: Tensor, units: Tensor, n_axes: int) -> Tensor:
-    """Points along the axes of what is restored of them, none of them wider than another.
-
-    A linear autoencoder knows its embedding up to an invertible map: what the encoder stretches the decoder
-    takes back. Which of these embeddings it ends with is chance, and directions differ between them. What it
-    restores is the same for all of them. Of that the widest axes are taken, made equally wide: they are known
-    but for a rotation, which coding rates and k-means do not see.
-
-    Parameters
-    ----------
-    points : Tensor of shape (n, p)
-        The embedding.
-    units : Tensor of shape (p, d)
-        What the decoder makes of the unit vectors, less what it makes of zero.
-    n_axes : int
-        Axes that are taken, at most. More than there are clusters would make mere noise as wide as these.
-
-    Returns
-    -------
-    Tensor of shape (n, n_axes), or less wide where p or d are less
-    """
-    # On the processor, in double precision, which not every device has.
-    wide, shape = points.cpu().double(), torch.linalg.qr(units.cpu().double().T).R
-    restored = (wide - wide.mean(dim=0)) @ shape.T  # but for a rotation of the d columns
-    variances, axes = torch.linalg.eigh(restored.T @ restored / len(points))
-    counts = variances > _LEAST_VARIANCE * variances[-1]
-    scales = torch.where(counts, variances.abs().rsqrt(), 0.0)
-    return (restored @ (axes * scales))[:, -n_axes:].to(points)
 
 
 def directions(points: Tensor, *, beside: bool) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from whyclust.deep.autoencoding import CentroidClusterer
 from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_distances, squared_error
 from whyclust.deep.networks.autoencoders import Autoencoder
-from whyclust.deep.parameters import number, setting
+from whyclust.deep.parameters import number, setting, yes_or_no
 from whyclust.deep.presets import EMBEDDING, HIDDEN, NAMES, of_table
 from whyclust.deep.training.loop import evaluating
 from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update
@@ -119,7 +119,7 @@ class DCN(CentroidClusterer):
     """
 
     lam: float = setting(0.1, number(zero=True))
-    reseed: bool = setting(True)
+    reseed: bool = setting(True, yes_or_no)
 
     # γ of table 9 is DCN's λ. It has no u here: its centroids move with every step, as in its own paper.
     presets = of_table(lam=dict.fromkeys(NAMES, 0.1), embedding_dim=EMBEDDING, hidden=HIDDEN)

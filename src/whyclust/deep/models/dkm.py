@@ -12,7 +12,7 @@ from torch import Tensor
 from whyclust.deep.autoencoding import CentroidClusterer
 from whyclust.deep.models.centroids import CentroidModel, rows_encoded, squared_distances
 from whyclust.deep.networks.autoencoders import Autoencoder
-from whyclust.deep.parameters import number, optional, setting, whole
+from whyclust.deep.parameters import number, optional, setting, whole, yes_or_no
 from whyclust.deep.presets import EMBEDDING, HIDDEN, columns, of_table
 from whyclust.deep.training.phases import Adam, Batch, DeepModel, Phase, Update
 
@@ -129,7 +129,7 @@ class DKM(CentroidClusterer):
     lam: float = setting(0.1, number(zero=True))
     alpha: float | None = setting(None, optional(number()))
     alpha_epochs: int = setting(5, whole(1))
-    reseed: bool = setting(True)
+    reseed: bool = setting(True, yes_or_no)
     epochs: int | None = setting(None, optional(whole(0)))  # type: ignore[assignment]
     pretrain_epochs: int = 50
     activation: str = "relu"

@@ -10,15 +10,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (as PyTorch itself writes it)
 from torch import Tensor, nn
 
-from whyclust.deep.models.coding_rate import (
-    coding_rate,
-    directions,
-    equally_wide,
-    gumbel_softmax,
-    head_loss,
-)
+from whyclust.deep.models.coding_rate import coding_rate, directions, gumbel_softmax, head_loss
 from whyclust.deep.models.gated_network import GatedNetwork
 from whyclust.deep.models.head_starts import best_start, k_means_start
+from whyclust.deep.models.linear_embedding import linear_ends, take_own_axes
 from whyclust.deep.models.sparsity import Sparsity
 from whyclust.deep.models.stochastic_gates import gate_noise, hard_gates, learning_rates, open_probability
 from whyclust.deep.networks.autoencoders import Autoencoder
@@ -32,6 +27,7 @@ from whyclust.deep.training.phases import (
     Terms,
     Update,
     refuse_infinite,
+    rows_embedded,
 )
 
 # Share of stage 1 in which the autoencoder learns without gates.
@@ -184,6 +180,13 @@ class GatedClusteringModel(GatedNetwork):
             refuse_infinite(embedded)
             self.cache = gated, embedded, self.directions(embedded)
 
+    def settle(self, data: Tensor) -> None:
+        """Take one of the embeddings that restore the same, where the autoencoder is linear."""
+        ends = linear_ends(self.autoencoder) if self.settings.coding == "rays" else None
+        if ends is not None:
+            points = rows_embedded(self, data)
+            take_own_axes(self.autoencoder, ends, points, data, self.settings.n_clusters)
+
     def clustering_loss(self, batch: Batch) -> Terms:
         """Eq. (6), of directions of the embedding and Gumbel's memberships."""
         self.remember(batch.data)
@@ -195,10 +198,7 @@ class GatedClusteringModel(GatedNetwork):
 
     def directions(self, z: Tensor) -> Tensor:
         """What coding rates are taken of: h of Eq. (6), given the embedding of all rows."""
-        beside = self.settings.coding == "rays"
-        if beside and self.is_linear:
-            z = equally_wide(z, self.decoded_units(), self.settings.n_clusters)
-        return directions(z, beside=beside)
+        return directions(z, beside=self.settings.coding == "rays")
 
     def coding(self, h: Tensor, logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Eq. (6); without a generator of noise rows belong to one cluster each."""
@@ -211,6 +211,7 @@ class GatedClusteringModel(GatedNetwork):
 
     def begin_clusters(self, data: Tensor, generator: torch.Generator) -> None:
         """Begin with k-means where rows are few, or else with the best of some heads."""
+        self.settle(data)
         self.remember(data)
         steps = self.settings.epochs * -(-len(data) // self.batch_size) // _SHARE_OF_STARTS
         _, z, h = self.rows

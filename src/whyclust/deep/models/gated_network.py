@@ -15,9 +15,6 @@ from whyclust.deep.networks.autoencoders import Autoencoder, dense, initialise
 from whyclust.deep.training.phases import AffineLogits, DeepModel, linear_logits, numbers
 from whyclust.propagate.torch_modules import Gated
 
-# What a linear autoencoder is made of.
-_LINEAR = (Autoencoder, nn.Sequential, nn.Linear, nn.Identity)
-
 
 class GatedNetwork(DeepModel):
     """Gates, an autoencoder, a clustering head, and gates of clusters with the classifier that trains them.
@@ -89,17 +86,6 @@ class GatedNetwork(DeepModel):
     def decode(self, z: Tensor) -> Tensor:
         """The output of the autoencoder's decoder."""
         return self.autoencoder.decoder(z)
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the autoencoder is linear, and its embedding one of many that restore the same."""
-        return all(type(layer) in _LINEAR for layer in self.autoencoder.modules())
-
-    def decoded_units(self) -> Tensor:
-        """What a linear decoder makes of the unit vectors, less what it makes of zero."""
-        with torch.no_grad():
-            unit = torch.eye(self.autoencoder.embedding_dim).to(self.centers)
-            return self.decode(unit) - self.decode(torch.zeros_like(unit))
 
     def logits(self, z: Tensor) -> Tensor:
         """The head's output."""

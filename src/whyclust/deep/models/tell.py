@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from whyclust._checks import positive
 from whyclust.deep.autoencoding import AugmentedClusterer
 from whyclust.deep.networks.autoencoders import PAPERS, Autoencoder
-from whyclust.deep.parameters import number, setting
+from whyclust.deep.parameters import number, setting, yes_or_no
 from whyclust.deep.training.augmenting import checked
 from whyclust.deep.training.phases import (
     Adadelta,
@@ -249,7 +249,7 @@ class TELL(AugmentedClusterer):
     alpha: float = setting(1e-3, check_alpha)
     lam: float = setting(0.01, number(zero=True))
     center_step: float = setting(0.2, number())
-    reseed: bool = setting(True)
+    reseed: bool = setting(True, yes_or_no)
     epochs: int = 3001
     learning_rate: float = 1.0
 
