@@ -55,7 +55,8 @@ class IDC(PretrainedClusterer):
 
     Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no
     hidden layers unless `hidden` gives them, gates move for all rows together, and the head begins with
-    k-means, sees all rows in each step, and takes the axes of the embedding for equally wide.
+    k-means and sees all rows in each step. The axes of such an embedding are made equally wide, so that as
+    many of them count as there are clusters, at most.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ class IDC(PretrainedClusterer):
     n_init : int
         Starts, of which the best one is kept; starts with empty clusters come last.
     chosen_by : {"silhouette", "loss"}
-        By which starts are compared: the silhouette of the clusters in the embedding, or the head's loss.
+        By which starts are compared: the silhouette of the clusters, in the directions of which the head's
+        loss is taken, or that loss.
 
     Attributes
     ----------
