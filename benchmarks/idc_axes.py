@@ -1,10 +1,10 @@
 """How wide should the axes of a linear embedding be? Planted clusters, found in directions of an embedding.
 
 Tables of 300 columns, with clusters that are alike in size or not, that stand apart clearly or less so, alone
-or beside a batch that something else makes. Principal components stand for the autoencoder. Four ways to
-make them wide: as they are; k of them alike, for k clusters; k − 1 of them; and what IDC does, k − 1 of them
-and one more as far as it is no noise. The planted clusters only score. Prints JSON, writes
-``benchmarks/results/idc_axes.json`` and a page beside it. A run that was stopped goes on.
+or beside a batch that something else makes, in noise that correlates or not. Principal components stand for
+the autoencoder. Four ways to make them wide: as they are; k of them alike, for k clusters; k − 1 of them; and
+what IDC does, k − 1 of them and one more as far as it is no noise. The planted clusters only score. Prints
+JSON, writes ``benchmarks/results/idc_axes.json`` and a page beside it. A run that was stopped goes on.
 
     OMP_NUM_THREADS=1 python benchmarks/idc_axes.py --jobs 2
 """
@@ -24,7 +24,7 @@ from whyclust.deep.models.centroids import k_means
 from whyclust.deep.models.coding_rate import directions
 from whyclust.deep.models.linear_embedding import own_axes
 
-COLUMNS, OF_A_CLUSTER, OF_THE_BATCH = 300, 20, 30
+COLUMNS, OF_A_CLUSTER, OF_THE_BATCH, TOGETHER = 300, 20, 30, 10
 EIGHT = " ".join(["20"] * 8)
 SIZES = (
     "22 22 22",
@@ -35,22 +35,28 @@ SIZES = (
     "100 12 12 12 12",
     "20 20 20 20 20 20 20 20",
 )
-# How far clusters raise their columns, and a batch others.
+# How far clusters raise their columns, and a batch others, and how the noise of columns correlates, in tens.
 KINDS = {
-    "clear": (2.5, 0.0),
-    "less clear": (1.2, 0.0),
-    "clear, batch": (2.5, 1.5),
-    "less clear, batch": (1.2, 1.5),
+    "clear": (2.5, 0.0, 0.0),
+    "less clear": (1.2, 0.0, 0.0),
+    "clear, batch": (2.5, 1.5, 0.0),
+    "less clear, batch": (1.2, 1.5, 0.0),
+    "clear, correlated": (2.5, 0.0, 0.3),
+    "clear, batch, correlated": (2.5, 1.5, 0.3),
 }
 WAYS = ("as they are", "k alike", "k − 1 alike", "k − 1 and what is no noise")
 SEEDS = 10
 
 
-def table(sizes: list[int], apart: float, batch: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def table(
+    sizes: list[int], apart: float, batch: float, correlation: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Standardised columns, of which each cluster raises some, and the batch others; and the clusters."""
     rng = np.random.default_rng(seed)
     y = np.repeat(range(len(sizes)), sizes)
-    X = rng.normal(size=(len(y), COLUMNS))
+    X = np.sqrt(1.0 - correlation) * rng.normal(size=(len(y), COLUMNS))
+    common = rng.normal(size=(len(y), COLUMNS // TOGETHER))
+    X += np.sqrt(correlation) * np.repeat(common, TOGETHER, axis=1)
     for cluster in range(len(sizes)):
         X[y == cluster, OF_A_CLUSTER * cluster : OF_A_CLUSTER * (cluster + 1)] += apart
     X[:, -OF_THE_BATCH:] += batch * rng.normal(size=(len(y), 1))

@@ -193,3 +193,13 @@ def test_cells_without_a_label_are_left_out_with_a_note(cells):
     assert any("have no label" in note for note in found.notes)
     expected = wc.explain("leiden", some[kept])
     assert np.abs(found.values - expected.values).max() <= 1e-6 * np.abs(expected.values).max()
+
+
+def test_models_and_selectors_say_how_to_pass_cells(cells):
+    pytest.importorskip("torch")
+    from whyclust.deep import IDC
+    from whyclust.select import LaplacianScore
+
+    for estimator in (IDC(2), LaplacianScore(1)):
+        with pytest.raises(TypeError, match=r"X is an AnnData, expected a table: pass X\.to_df\(\)"):
+            estimator.fit(cells)

@@ -67,8 +67,11 @@ def literal_own_axes(points, units, rows, k):
     """Singular vectors of what is restored: k − 1 of variance 1, and one as far as it is no noise."""
     n, p = points.shape
     left, _, right = np.linalg.svd((points - points.mean(axis=0)) @ units, full_matrices=False)
-    along = ((rows - rows.mean(axis=0)) @ right[:k].T).var(axis=0)
+    centred = rows - rows.mean(axis=0)
+    along = (centred @ right[:k].T).var(axis=0)
     noise = (rows.var(axis=0).sum() - along.sum()) / (min(n - 1, rows.shape[1]) - k)
+    widest = np.linalg.svd(centred - centred @ right[:k].T @ right[:k])[1][0] ** 2 / n
+    noise = max(noise, widest / (1 + np.sqrt(min(rows.shape) / max(rows.shape))) ** 2)
     last = np.sqrt(literal_share(along[-1], noise, n, rows.shape[1]))
     widths = [1.0] * (k - 1) + [max(last, 0.01)] + [0.01] * (p - k)
     return np.sqrt(n) * left[:, :p] * widths[:p]
@@ -204,9 +207,15 @@ def _shared():
     return layer, nn.Sequential(layer, nn.Linear(4, 4))
 
 
-def _hooked():
-    layer = nn.Linear(4, 2)
+def _hooked(layer=None):
+    layer = nn.Linear(4, 2) if layer is None else layer
     layer.register_forward_hook(lambda module, inputs, output: output.relu())
+    return layer, nn.Linear(2, 4)
+
+
+def _hooked_before():
+    layer = nn.Linear(4, 2)
+    layer.register_forward_pre_hook(lambda module, inputs: inputs[0].relu())
     return layer, nn.Linear(2, 4)
 
 
@@ -222,6 +231,13 @@ def _hooked():
         (nn.Linear(4, 2), nn.Identity()),
         _shared(),
         _hooked(),
+        _hooked(nn.Sequential(nn.Linear(4, 2))),
+        _hooked_before(),
+        # A layer that sees a part of a row at a time.
+        (
+            nn.Sequential(nn.Unflatten(1, (2, 2)), nn.Linear(2, 1), nn.Flatten()),
+            nn.Sequential(nn.Unflatten(1, (2, 1)), nn.Linear(1, 2), nn.Flatten()),
+        ),
     ],
 )
 def test_other_autoencoders_stay_as_they_are(there, back):
@@ -271,6 +287,45 @@ def test_the_fit_does_not_see_what_the_encoder_stretches():
     np.testing.assert_array_equal(plain.labels_, stretched.labels_)
     assert plain.scores_ == pytest.approx(stretched.scores_, rel=1e-3)
     assert adjusted_rand_score(y, plain.labels_) == 1.0
+
+
+def test_noise_of_columns_that_correlate_is_no_axis_of_clusters():
+    """As genes do, in tens here: their noise has wider axes than that of columns of their own."""
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], [56, 10])
+    common = np.repeat(rng.normal(size=(66, 30)), 10, axis=1)
+    X = np.sqrt(0.3) * common + np.sqrt(0.7) * rng.normal(size=(66, 300))
+    for cluster in range(2):
+        X[y == cluster, 20 * cluster : 20 * cluster + 20] += 3.0
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    model = IDC(2, autoencoder=principal(X, 2), epochs=40, **ALONE).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+def test_axes_are_those_of_gated_rows_and_what_is_restored_stays():
+    X, y = planted((30, 20, 16), 1)
+    model = IDC(3, epochs=40, **ALONE | {"pretrain_epochs": 100, "gates": True}).fit(X)
+    widths = model.transform(X).std(axis=0)
+    np.testing.assert_allclose(widths[:2], 1.0, rtol=1e-4)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+def test_linear_autoencoders_of_other_tables_have_their_own_axes_too():
+    X, _ = planted((60, 40, 30), 0, width=80)
+    model = IDC(3, hidden=(), epochs=10, **ALONE | {"pretrain_epochs": 30}).fit(X)
+    np.testing.assert_allclose(model.transform(X).std(axis=0)[:2], 1.0, rtol=1e-4)
+
+
+def test_a_fitted_autoencoder_learns_on_from_where_it_is():
+    """Weights of 1e-4 before a decoder of large ones would be lost in the first step."""
+    X, _ = planted((30, 20, 16), 1)
+    donor = IDC(3, embedding_dim=6, epochs=10, **ALONE | {"pretrain_epochs": 60}).fit(X)
+    before = {name: tensor.clone() for name, tensor in donor.model_.state_dict().items()}
+    model = IDC(3, autoencoder=donor, epochs=10, **ALONE | {"pretrain_epochs": 20}).fit(X)
+    restored = np.abs(donor.decode(donor.transform(X)) - X).sum(axis=1).mean()
+    assert max(model.history_["denoising"]["clean"]) < 1.02 * restored
+    for name, tensor in donor.model_.state_dict().items():
+        assert torch.equal(tensor, before[name])
 
 
 @pytest.mark.parametrize("coding", ["weighted", "printed"])

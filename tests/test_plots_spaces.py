@@ -2,15 +2,18 @@
 
 import copy
 import re
+import tracemalloc
 import warnings
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -29,6 +32,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from whyclust.cluster import SubKMeans
 from whyclust.deep import DCN, ACeDeC
 from whyclust.explaining.ignored import ignored, share_of_shared
+from whyclust.plots import undoing
 from whyclust.plots.undoing import usual
 from whyclust.report.clusters import cluster_values
 from whyclust.report.data.model import _Rows
@@ -461,6 +465,29 @@ def test_columns_that_hardly_vary_do_not_dominate(digits):
     units = np.array([1e-3, 1.0, 1e3, 1e6, 1.0])
     model = fitted(POINTS * units, 4, [StandardScaler()])
     np.testing.assert_allclose(usual(model)[1], (POINTS * units).std(axis=0), rtol=1e-4)
+
+
+def test_deviations_of_mixed_columns_are_those_of_each_column_moved_alone(digits, monkeypatch):
+    """In blocks, and where steps take each column for itself, all at once."""
+    monkeypatch.setattr(undoing, "_BLOCK", 3)
+    for steps in ([StandardScaler(), PCA(5, random_state=0)], [StandardScaler()], [PCA(5, random_state=0)]):
+        model = fitted(POINTS * [1.0, 2.0, 3.0, 4.0, 5.0], 4, steps)
+        mean, found = usual(model)
+        deep = model[-1]
+        widths = np.maximum(deep.feature_deviations_, 0.1 * np.median(deep.feature_deviations_))
+        moved = undoing.undone(model, deep.feature_means_ + np.diag(widths)) - mean
+        np.testing.assert_allclose(found, np.linalg.norm(moved, axis=0), rtol=1e-12)
+
+
+def test_deviations_of_many_columns_need_little_memory():
+    """Columns × columns would be 3 GB."""
+    deep = SimpleNamespace(feature_means_=np.zeros(20_000), feature_deviations_=np.ones(20_000))
+    scaler = StandardScaler().fit(np.random.default_rng(0).normal(size=(5, 20_000)))
+    tracemalloc.start()
+    found = usual(SimpleNamespace(steps=[("scale", scaler), ("model", deep)]))[1]
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, scaler.scale_)
 
 
 def test_columns_without_names_are_called_alike(digits):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -678,3 +679,11 @@ def test_long_names_stay_within_the_picture(wine, draw):
         assert place.x0 >= -1.0
         assert place.x1 <= drawn.figure.bbox.width + 1.0
         assert place.y1 <= drawn.figure.bbox.height + 1.0
+
+
+def test_plots_of_an_explanation_have_help_of_their_own(wine):
+    drawn = wine.plot.bar
+    assert drawn.__doc__ == wc.plots.bar.__doc__
+    assert drawn.__name__ == "bar"
+    own, whole = (list(signature(one).parameters) for one in (drawn, wc.plots.bar))
+    assert own == whole[1:]

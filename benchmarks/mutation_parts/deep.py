@@ -419,9 +419,21 @@ DEEP = (
     ),
     Mutation(
         "an embedding stays as a linear autoencoder has left it",
-        "if ends is not None:",
-        "if False:",
+        "take_own_axes(self.autoencoder, ends, points, data, self.settings.n_clusters)",
+        "pass",
         "test_deep_linear_embedding.py -k does_not_see",
+    ),
+    Mutation(
+        "a stretched autoencoder learns on from weights that are lost in a step",
+        "balance(ends)",
+        "pass",
+        "test_deep_linear_embedding.py -k learns_on",
+    ),
+    Mutation(
+        "correlated noise is an axis of clusters",
+        "noise = max(mean, widest**2 / n / edge)",
+        "noise = mean",
+        "test_deep_linear_embedding.py -k correlate",
     ),
     Mutation(
         "axes are those of the embedding, and not of what is restored",

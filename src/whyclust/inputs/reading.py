@@ -277,6 +277,11 @@ def finite_table(estimator: Any, X: Any, most: float, **options: Any) -> Any:
     """
     from sklearn.utils.validation import validate_data
 
+    if is_annotated(X):  # numpy would make objects of it, cell by cell
+        raise TypeError(
+            f"X is an {type(X).__name__}, expected a table: pass X.to_df(), a layer by X.to_df(layer=...). "
+            "wc.explain(model, adata) takes it as it is."
+        )
     try:
         table: Any = validate_data(estimator, X, ensure_all_finite=False, **options)
     except (TypeError, ValueError):

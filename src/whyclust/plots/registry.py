@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from whyclust._checks import refuse_taken
@@ -48,7 +49,16 @@ class Plots:
         self._explanation = explanation
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return partial(registered(name), self._explanation)
+        function = registered(name)
+        bound = partial(function, self._explanation)
+
+        def drawn(*others: Any, **settings: Any) -> Any:
+            return bound(*others, **settings)
+
+        # help() of a partial function would be that of functools.
+        drawn.__name__, drawn.__doc__ = name, function.__doc__
+        drawn.__signature__ = signature(bound)  # type: ignore[attr-defined]
+        return drawn
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Refuse, by the names of the plots: ``ex.plot`` alone draws nothing."""

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.frozen import FrozenEstimator
 
 # The least deviation of a column, as a part of the median of all columns that vary.
 _LEAST = 0.1
+# Columns that are moved at a time.
+_BLOCK = 256
 
 
 def refuse_one_way(model: Any) -> None:
@@ -46,9 +49,24 @@ def usual(model: Any) -> tuple[NDArray, NDArray]:
     varying = deviations[deviations > 0]
     deviations = np.maximum(deviations, _LEAST * np.median(varying) if len(varying) else 1.0)
     center = undone(model, mean[None])
-    moved = undone(model, mean + np.diag(deviations))
-    found = np.sqrt(((moved - center) ** 2).sum(axis=0))
+    if all(_one_by_one(step) for step in steps_of(model)[:-1]):
+        found = np.abs(undone(model, (mean + deviations)[None]) - center)[0]
+    else:
+        # A row for each column that is moved: all of them at once would be columns × columns.
+        squares = np.zeros(center.shape[1])
+        for start in range(0, len(mean), _BLOCK):
+            moved = np.tile(mean, (min(_BLOCK, len(mean) - start), 1))
+            places = np.arange(len(moved))
+            moved[places, start + places] += deviations[start : start + _BLOCK]
+            squares += ((undone(model, moved) - center) ** 2).sum(axis=0)
+        found = np.sqrt(squares)
     return center[0], np.where(found > 0, found, 1.0)
+
+
+def _one_by_one(step: Any) -> bool:
+    """Whether a step takes each column for itself, as scikit-learn's scalers do."""
+    own = type(step).__module__.startswith("sklearn.preprocessing.")
+    return _only_fills(step) or (own and isinstance(step, OneToOneFeatureMixin))
 
 
 def steps_of(model: Any) -> list[Any]:

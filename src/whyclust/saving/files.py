@@ -50,7 +50,7 @@ def save(thing: Any, path: str | Path) -> Path:
     if entry is None:
         raise TypeError(
             f"{type(thing).__name__} is not one of whyclust's own models, networks or explanations: "
-            "save wc.neuralize(model), which predicts and explains."
+            "save wc.neuralize(model, X), which predicts and explains."
         )
     if suffix == ".parquet" and entry.columns is not None:
         from whyclust.saving import parquet

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from whyclust.deep.models.coding_rate import coding_rate, directions, gumbel_softmax, head_loss
 from whyclust.deep.models.gated_network import GatedNetwork
 from whyclust.deep.models.head_starts import best_start, k_means_start
-from whyclust.deep.models.linear_embedding import linear_ends, take_own_axes
+from whyclust.deep.models.linear_embedding import balance, linear_ends, take_own_axes
 from whyclust.deep.models.sparsity import Sparsity
 from whyclust.deep.models.stochastic_gates import gate_noise, hard_gates, learning_rates, open_probability
 from whyclust.deep.networks.autoencoders import Autoencoder
@@ -327,6 +327,9 @@ class GatedClusteringModel(GatedNetwork):
         ]
 
     def before_gates(self, data: Tensor, epoch: int) -> None:
-        """Let λ follow the number of features that are asked for."""
+        """Let λ follow the number of features that are asked for; a given autoencoder may learn on."""
+        ends = linear_ends(self.autoencoder) if self.settings.pretrained and not epoch else None
+        if ends is not None:
+            balance(ends)
         if self.gating is not None:
             self.sparsity.follow(self, data, epoch)

@@ -55,8 +55,9 @@ class IDC(PretrainedClusterer):
 
     Of a table with fewer rows than columns networks know the rows by heart. There the autoencoder has no
     hidden layers unless `hidden` gives them, gates move for all rows together, and the head begins with
-    k-means and sees all rows in each step. The axes of such an embedding are made equally wide, so that as
-    many of them count as there are clusters, at most.
+    k-means and sees all rows in each step. Where the autoencoder is linear and `coding` is "rays", the axes
+    of its embedding are those of what it restores, the widest first: for k clusters k − 1 equally wide ones,
+    a k-th as far as it is no noise, and further ones of next to no width.
 
     Parameters
     ----------

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
+from scipy.sparse.linalg import svds
 from torch import Tensor, nn
 
 from whyclust.deep.networks.autoencoders import Autoencoder
@@ -36,8 +38,12 @@ def linear_ends(autoencoder: Autoencoder) -> tuple[nn.Linear, nn.Linear] | None:
     ends += [layer for layer in back if type(layer) is nn.Linear][:1]
     weights = [weight for layer in there + back for weight in layer.parameters()]
     alone = len({id(weight) for weight in weights}) == len(weights)
-    hooked = any(layer._forward_pre_hooks or layer._forward_hooks for layer in there + back)
-    return (ends[0], ends[1]) if len(ends) == 2 and alone and not hooked else None
+    hooked = any(part._forward_pre_hooks or part._forward_hooks for part in autoencoder.modules())
+    if len(ends) < 2 or not alone or hooked:
+        return None
+    last, first = ends
+    # Of images, or parts of a row, a layer may see a row at a time.
+    return (last, first) if last.out_features == first.in_features == autoencoder.embedding_dim else None
 
 
 def _layers(module: nn.Module) -> list[nn.Module] | None:
@@ -48,6 +54,21 @@ def _layers(module: nn.Module) -> list[nn.Module] | None:
         return None
     parts = [_layers(layer) for layer in module]
     return None if None in parts else [layer for part in parts for layer in part or []]
+
+
+@torch.no_grad()
+def balance(ends: tuple[nn.Linear, nn.Linear]) -> None:
+    """Make rows of the one as long as columns of the other, so that both halves can learn on.
+
+    What is restored stays as it is. Steps of Adam are as large for weights of 1e-4 as for others.
+    """
+    last, first = ends
+    there, back = last.weight.norm(dim=1), first.weight.norm(dim=0)
+    scale = torch.where((there > 0) & (back > 0), (back / there).sqrt(), 1.0)
+    last.weight.mul_(scale[:, None])
+    if last.bias is not None:
+        last.bias.mul_(scale)
+    first.weight.div_(scale)
 
 
 @torch.no_grad()
@@ -127,18 +148,25 @@ def _share_of_last(rows: Tensor, axes: Tensor) -> float:
     Less is restored along it than there is: the variance is that of the rows themselves.
     """
     spread, along = (part.var(dim=0, correction=0).double() for part in (rows, rows @ axes))
-    n_columns = int((spread > 0).sum())
-    left = min(len(rows) - 1, n_columns) - len(along)
+    n, n_columns = len(rows), int((spread > 0).sum())
+    left = min(n - 1, n_columns) - len(along)
     if left <= 0:
         return 1.0  # nothing is known of noise
-    noise = float(spread.sum() - along.sum()) / left
-    return share_of_signal(float(along[-1]), noise, len(rows), n_columns)
+    mean = float(spread.sum() - along.sum()) / left
+    # Where columns correlate, axes of noise are wider than otherwise: the widest that is left tells.
+    edge = (1.0 + math.sqrt(min(n, n_columns) / max(n, n_columns))) ** 2
+    centred = rows - rows.mean(dim=0)
+    beside = (centred - centred @ axes @ axes.T).numpy()
+    start = np.random.default_rng(0).normal(size=min(beside.shape)).astype(beside.dtype)
+    widest = float(np.max(svds(beside, k=1, v0=start, return_singular_vectors=False)))
+    noise = max(mean, widest**2 / n / edge)
+    return share_of_signal(float(along[-1]), noise, n, n_columns)
 
 
 def share_of_signal(variance: float, noise: float, n: int, d: int) -> float:
     """cos² of the angle between an axis and the one that would be found without noise.
 
-    Noise is taken to be alike in all columns. The angle is then known where n and d are large
+    The angle is then known where n and d are large
     (Benaych-Georges and Nadakuditi, 2012), and of coordinates of variance 1 the cosine makes the best
     estimate of those without noise. An axis that is no wider than those that noise makes gets 0.
 
@@ -147,7 +175,7 @@ def share_of_signal(variance: float, noise: float, n: int, d: int) -> float:
     variance : float
         Of the rows along the axis.
     noise : float
-        Of the rows along axes of noise, on the mean.
+        Of the rows along axes of noise, on the mean, if it is alike in all columns.
     n, d : int
         Rows and columns.
     """
