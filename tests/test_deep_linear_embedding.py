@@ -79,12 +79,13 @@ def literal_own_axes(points, units, rows, k):
 
 @pytest.mark.parametrize(("n", "d"), [(60, 200), (300, 40)])
 @pytest.mark.parametrize(("p", "k"), [(4, 4), (7, 3), (3, 4), (2, 1)])
-@pytest.mark.parametrize("strength", [0.05, 0.25])
-def test_axes_are_those_of_what_is_restored(n, d, p, k, strength):
+@pytest.mark.parametrize(("strength", "beside"), [(0.05, 0.0), (0.25, 0.0), (0.25, 0.3)])
+def test_axes_are_those_of_what_is_restored(n, d, p, k, strength, beside):
     rng = np.random.default_rng(4)
     points, units = rng.normal(5.0, 2.0, size=(n, p)), rng.normal(size=(p, d))
     units[:, 5] = 0.0
     rows = strength * points @ units + rng.normal(size=(n, d))
+    rows += beside * rng.normal(size=(n, 1)) * rng.normal(size=d)  # of which the embedding knows nothing
     rows[:, 5] = 3.0  # has no noise, and is not counted
     turned = own_axes(*map(torch.from_numpy, (points, units, rows)), k).numpy()
     found = (points - points.mean(axis=0)) @ turned.T
@@ -203,8 +204,8 @@ class _Other(nn.Sequential):
 
 
 def _shared():
-    layer = nn.Linear(4, 4)
-    return layer, nn.Sequential(layer, nn.Linear(4, 4))
+    layer = nn.Linear(2, 2)
+    return layer, nn.Sequential(layer, nn.Linear(2, 2))
 
 
 def _hooked(layer=None):
@@ -227,8 +228,8 @@ def _hooked_before():
         (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)), nn.Linear(2, 4)),
         (_Other(nn.Linear(4, 2)), nn.Linear(2, 4)),
         (nn.utils.parametrizations.orthogonal(nn.Linear(4, 2)), nn.Linear(2, 4)),
-        (nn.Identity(), nn.Linear(4, 4)),
-        (nn.Linear(4, 2), nn.Identity()),
+        (nn.Identity(), nn.Linear(2, 2)),
+        (nn.Linear(2, 2), nn.Identity()),
         _shared(),
         _hooked(),
         _hooked(nn.Sequential(nn.Linear(4, 2))),

@@ -433,7 +433,7 @@ DEEP = (
         "correlated noise is an axis of clusters",
         "noise = max(mean, widest**2 / n / edge)",
         "noise = mean",
-        "test_deep_linear_embedding.py -k correlate",
+        "test_deep_linear_embedding.py -k what_is_restored",
     ),
     Mutation(
         "axes are those of the embedding, and not of what is restored",
@@ -443,7 +443,7 @@ DEEP = (
     ),
     Mutation(
         "an axis of noise is as wide as those of clusters",
-        "return share_of_signal(float(along[-1]), noise, len(rows), n_columns)",
+        "return share_of_signal(float(along[-1]), noise, n, n_columns)",
         "return 1.0",
         "test_deep_linear_embedding.py -k small_clusters",
     ),
