@@ -36,9 +36,9 @@ SELECTORS: dict[str, Any] = {
     "relevance": RelevanceSelector,
 }
 MODELS = ("k-means", *(f"{name} + k-means" for name in SELECTORS), "IDC", "IDC groups")
-# Of runs from before IDC had other networks for tables of few rows, and from before the axes of their
-# embeddings were made equally wide; they are not made any more.
-EARLIER = (", axes as they ended", ", earlier networks")
+# Of runs from before IDC had other networks for tables of few rows, and of other ways to make the axes of
+# their embeddings wide; they are not made any more.
+EARLIER = (", k-th axis beside mean noise", ", k axes alike", ", axes as they ended", ", earlier networks")
 # Accuracy of k-means, of selectors and of IDC in the paper, and the features that IDC chose there.
 PAPER: dict[str, dict[str, float]] = {
     "tox171": {
@@ -209,9 +209,11 @@ def page(result: dict[str, Any]) -> str:
             steps of {BATCH} rows, asked for as many open gates as the paper's has. CAE learns at ten times
             its authors' rate for 600 epochs, after which its neurons need not have decided. All sets have
             fewer rows than columns. There IDC's autoencoder is linear, its gates move for all rows
-            together, its head begins with k-means, and the axes of the embedding that it sees are equally
-            wide. Before, axes were as the autoencoder had ended; earlier networks had hidden layers and
-            knew rows by heart. pollen and pbmc68k stand in for sets that are not at hand. In round brackets
+            together, its head begins with k-means, and of the embedding that it sees k − 1 axes are equally
+            wide, for k clusters, and a k-th one as far as it stands out from noise and the next axis. Other
+            ways stand below: a k-th axis that stands out from mean noise alone, k axes alike, and axes as
+            the autoencoder had ended; earlier networks had hidden layers and knew rows by heart. pollen and
+            pbmc68k stand in for sets that are not at hand. In round brackets
             is the number of seeds where there are fewer than five."""
         ),
         "",

@@ -220,7 +220,7 @@ def test_wrong_suffix_of_an_explanation(tmp_path):
 
 @pytest.mark.parametrize("thing", [k_means().fit(X), {"a": 1}, X, None, make_pipeline(k_means())])
 def test_only_our_own_things_are_saved(thing, tmp_path):
-    with pytest.raises(TypeError, match=r"wc\.neuralize\(model\)"):
+    with pytest.raises(TypeError, match=r"wc\.neuralize\(model, X\)"):
         wc.save(thing, tmp_path / "thing.npz")
     assert folder_of(tmp_path) == []
 
