@@ -161,7 +161,16 @@ def test_share_of_signal(n, d):
         assert share_of_signal(variance, 1.0, n, d) == pytest.approx(literal, abs=1e-12)
         assert share_of_signal(7 * variance, 7.0, n, d) == pytest.approx(literal, abs=1e-12)
         assert (literal > 0) == (variance > edge)
-    assert share_of_signal(1.0, 0.0, n, d) == 1.0
+
+
+@pytest.mark.parametrize(("n", "d", "noise"), [(4, 9, 0.5), (9, 3, 0.5), (40, 50, 0.0)])
+def test_where_nothing_is_known_of_noise_no_axis_is_taken_for_it(n, d, noise):
+    """As many axes as there can be, or all of the rows restored."""
+    rng = np.random.default_rng(0)
+    points, units = (torch.from_numpy(rng.normal(size=size)) for size in ((n, 3), (3, d)))
+    rows = points @ units + noise * torch.from_numpy(rng.normal(size=(n, d)))
+    found = (points @ own_axes(points, units, rows, 3).T).numpy()
+    np.testing.assert_allclose(found.std(axis=0), 1.0, rtol=1e-9)
 
 
 # --- the autoencoder ------------------------------------------------------------------------------

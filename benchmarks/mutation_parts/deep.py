@@ -430,6 +430,12 @@ DEEP = (
         "test_deep_linear_embedding.py -k learns_on",
     ),
     Mutation(
+        "where nothing is known of noise an axis is taken for it",
+        "if left <= 0 or mean <= _LEAST_VARIANCE * variance:",
+        "if False:",
+        "test_deep_linear_embedding.py -k nothing_is_known",
+    ),
+    Mutation(
         "correlated noise is an axis of clusters",
         "noise = max(mean, widest**2 / n / edge)",
         "noise = mean",
@@ -443,7 +449,7 @@ DEEP = (
     ),
     Mutation(
         "an axis of noise is as wide as those of clusters",
-        "return share_of_signal(float(along[-1]), noise, n, n_columns)",
+        "return share_of_signal(variance, noise, n, n_columns)",
         "return 1.0",
         "test_deep_linear_embedding.py -k small_clusters",
     ),

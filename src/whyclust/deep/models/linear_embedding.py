@@ -149,10 +149,10 @@ def _share_of_last(rows: Tensor, axes: Tensor) -> float:
     """
     spread, along = (part.var(dim=0, correction=0).double() for part in (rows, rows @ axes))
     n, n_columns = len(rows), int((spread > 0).sum())
-    left = min(n - 1, n_columns) - len(along)
-    if left <= 0:
-        return 1.0  # nothing is known of noise
-    mean = float(spread.sum() - along.sum()) / left
+    left, variance = min(n - 1, n_columns) - len(along), float(along[-1])
+    mean = float(spread.sum() - along.sum()) / max(left, 1)
+    if left <= 0 or mean <= _LEAST_VARIANCE * variance:
+        return 1.0  # nothing is known of noise, or there is none
     # Where columns correlate, axes of noise are wider than otherwise: the widest that is left tells.
     edge = (1.0 + math.sqrt(min(n, n_columns) / max(n, n_columns))) ** 2
     centred = rows - rows.mean(dim=0)
@@ -160,15 +160,15 @@ def _share_of_last(rows: Tensor, axes: Tensor) -> float:
     start = np.random.default_rng(0).normal(size=min(beside.shape)).astype(beside.dtype)
     widest = float(np.max(svds(beside, k=1, v0=start, return_singular_vectors=False)))
     noise = max(mean, widest**2 / n / edge)
-    return share_of_signal(float(along[-1]), noise, n, n_columns)
+    return share_of_signal(variance, noise, n, n_columns)
 
 
 def share_of_signal(variance: float, noise: float, n: int, d: int) -> float:
     """cos² of the angle between an axis and the one that would be found without noise.
 
-    The angle is then known where n and d are large
-    (Benaych-Georges and Nadakuditi, 2012), and of coordinates of variance 1 the cosine makes the best
-    estimate of those without noise. An axis that is no wider than those that noise makes gets 0.
+    The angle is known where n and d are large (Benaych-Georges and Nadakuditi, 2012), and of coordinates of
+    variance 1 the cosine makes the best estimate of those without noise. An axis that is no wider than those
+    that noise makes gets 0.
 
     Parameters
     ----------
@@ -179,8 +179,6 @@ def share_of_signal(variance: float, noise: float, n: int, d: int) -> float:
     n, d : int
         Rows and columns.
     """
-    if noise <= _LEAST_VARIANCE * variance:
-        return 1.0
     # Of singular values y, of which noise makes some up to 1 + √c, the axes without noise have θ:
     # y² = (1 + θ²) (c + θ²) / θ².
     c = min(n, d) / max(n, d)
