@@ -312,7 +312,7 @@ def test_noise_of_columns_that_correlate_is_no_axis_of_clusters():
     assert adjusted_rand_score(y, model.labels_) == 1.0
 
 
-def test_axes_are_those_of_gated_rows_and_what_is_restored_stays():
+def test_axes_are_those_of_gated_rows():
     X, y = planted((30, 20, 16), 1)
     model = IDC(3, epochs=40, **ALONE | {"pretrain_epochs": 100, "gates": True}).fit(X)
     widths = model.transform(X).std(axis=0)
